@@ -24,8 +24,7 @@ LEAST_WINDOWS, LEAST_SUMMED = 12, 24  # adjacent windows, for a product and for 
 # Cascade Lake, us: with 24 registers 12 rows 199 and 316, 16 of 16x16 67 and 65; with 12 registers 12 rows 634 and 295, 16 744
 # and 636. With a sum over the batch 32 rows 796 and 809, 1213 and 834.
 ROWS, SUMMED = 2, 4
-# Measured on Zen 4, one thread, us, as matrix products and as sums: 10,000 x 3 times 3 x 3 19 and 7.6, 3 x 3 times 3 x 10,000
-# 9.6 and 5.4, 1000 of 3 x 3 66 and 8.4.
+# Measured on Zen 4, one thread, us, as matrix products and as sums: 10,000 x 3 times 3 x 3 19 and 7.6, 1000 of 3 x 3 66, 8.4.
 FEW = 4
 
 
@@ -86,10 +85,18 @@ def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
     }
 
 
-def is_thin(a: Shape, b: Shape) -> bool:
-    """Whether products of these shapes fuse as sums of elementwise products: a matrix product would pad them to tiles."""
-    (rows, terms), columns = a[-2:], b[-1]
-    return min(rows, terms, columns) <= 1 or (terms <= FEW and min(rows, columns) <= FEW)
+def is_thin(nodes: Sequence[Node], a: int, b: int) -> bool:
+    """Whether the product of `a` and `b` is a sum of elementwise products, which fuses: a matrix product would pad it to tiles.
+
+    A batch's size does not choose between the two, from 2 on: it is no extent of `b`, unless as the terms of a gradient by a
+    weight, which lie apart in `a`.
+    """
+    (rows, terms), columns = nodes[a].shape[-2:], nodes[b].shape[-1]
+    if min(rows, terms, columns) <= 1:
+        return True
+    left = nodes[nodes[a].inputs[0] if nodes[a].op == "cast" else a]
+    row, column = left.attrs["strides"][-2:] if left.op == "view" else (1, 0)
+    return terms <= FEW and columns <= FEW and column <= row
 
 
 def sum_of_products(
@@ -162,5 +169,5 @@ def _sums_product(nodes: Sequence[Node], node: Node) -> bool:
     axes, batch, dtype = node.attrs["axes"], product.shape[:-2], product.dtype
     if dtype is not node.dtype or dtype.compute is not dtype or dtype.category != 2:
         return False
-    return (not is_thin(nodes[product.inputs[0]].shape, nodes[product.inputs[1]].shape) and max(axes) < len(batch)
+    return (not is_thin(nodes, *product.inputs) and max(axes) < len(batch)
             and all(extent == 1 for axis, extent in enumerate(batch[: max(axes)]) if axis not in axes))

@@ -4,7 +4,7 @@ Before: a simplified graph. After: matmuls have dtypes and operands that product
 have row-major memory of their own (except saved values, which may share it).
 
 Products take float32 and float64 matrices with one unit stride. Other operands are copied or cast; other dtypes, products with
-vectors, and those of few terms and rows or columns become elementwise products and sums. A value without memory (a literal,
+vectors, and those of few terms and columns become elementwise products and sums. A value without memory (a literal,
 a range, a broadcast) is copied where it must be in memory.
 """
 
@@ -147,16 +147,19 @@ def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
 
 
 def _matmul(graph: _Legal, node: Node) -> Value:
+    return _product(graph, node, is_thin(graph.nodes, *node.inputs))
+
+
+def _product(graph: _Legal, node: Node, thin: bool) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
-    thin = is_thin(a.shape, b.shape)
     if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
         if graph.strided and not thin:  # the device's product rounds its result
-            return cast(_matmul(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype)), node.dtype)
+            return cast(_product(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype), thin), node.dtype)
         wide = Node("matmul", (_widened(a).index, _widened(b).index), node.attrs, node.shape, float32)
-        return _matmul(graph, wide)
+        return _product(graph, wide, thin)
     if node.dtype.compute is not node.dtype and (thin or not graph.strided):
         wide = Node("matmul", (_widened(a).index, _widened(b).index), node.attrs, node.shape, float32)
-        return cast(_matmul(graph, wide), node.dtype)
+        return cast(_product(graph, wide, thin), node.dtype)
     if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:
         return sum_of_products(graph, a, b, node.shape)
     # The product's launch has two axes for the batch: operands that cannot be walked with two are copied.

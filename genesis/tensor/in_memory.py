@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, bool_, float32, float64, int8, int16, int32, int64, uint8
+from genesis.ir.dtypes import STORED, DType, bool_, float32, float64, int8, int16, int32, int64, uint8
 from genesis.ir.graph import Node
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -47,6 +47,8 @@ def values_in_memory(tensors: object) -> list[np.ndarray] | None:
             node, memory = root._array.node, root._array.memory
             dtype = dtype or node.dtype
             if memory is None or memory.buffer.device is not CPU or node.nbytes > _SMALL or node.dtype is not dtype:
+                return None
+            if dtype in STORED:
                 return None
             if root is not tensor and not _is_whole(tensor, node):
                 return None
@@ -86,7 +88,7 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
     nothing is done, nor where something does not fit.
     """
     state = thread_state
-    if state.recorder is not None or state.deferred or state.multi_device or tensor.__class__ is not Tensor:
+    if state.recorder is not None or state.deferred or tensor.__class__ is not Tensor:
         return False
     with LOCK:
         root = root_of(tensor)
@@ -173,7 +175,9 @@ def _whole(array: Array) -> np.ndarray | None:
             return None
         return np.frombuffer(bytearray(memory.values_as_bytes(node.dtype)), node.dtype.numpy).reshape(node.shape)
     trace = array.trace
-    if trace is None or trace is not thread_state.trace or trace.closed or node.op != "view" or any(node.attrs["strides"]):
+    if trace is None or trace is not thread_state.traces.get(CPU.name) or trace.closed:
+        return None
+    if node.op != "view" or any(node.attrs["strides"]):
         return None
     source = trace.nodes[node.inputs[0]]
     if source.shape or source.op not in ("constant", "scalar"):

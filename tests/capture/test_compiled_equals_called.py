@@ -104,8 +104,8 @@ def test_a_function_of_the_library_that_is_replaced_is_seen(monkeypatch):
 
 
 def test_functions_that_layers_call_may_be_replaced_and_put_back(monkeypatch):
-    layers = [genesis.nn.ReLU(), genesis.nn.Linear(3, 3), genesis.nn.Conv1d(3, 3, 1), genesis.nn.ELU()]
-    function, x = genesis.compile(lambda x: [layer(x).sum().item() for layer in layers]), genesis.ones(3, 3)
+    layers = [genesis.nn.ReLU(), genesis.nn.Linear(5, 5), genesis.nn.Conv1d(5, 5, 1), genesis.nn.ELU()]
+    function, x = genesis.compile(lambda x: [layer(x).sum().item() for layer in layers]), genesis.ones(5, 5)
     before = [function(x) for _ in range(3)][-1]
     for k, name in enumerate(("relu", "linear", "conv1d", "elu")):
         plain = getattr(F, name)

@@ -8,9 +8,16 @@ import torch
 
 import genesis
 from genesis.nn.utils.rnn import pad_sequence
+from genesis.tensor.call_modes import OVERRIDES
 
 SHAPES = [(1, 3)] * 9, [(k % 4, 3) for k in range(9)], [(3,)] * 10, [()] * 8, [(2, 0)] * 8, [(2, 1, 3)] * 8
 NAMES = "cat", "stack", "hstack", "vstack", "dstack", "column_stack"
+
+
+@pytest.fixture(autouse=True)
+def _no_overriding_classes(monkeypatch):
+    """With classes of tensors that other tests have defined every call would look for overrides."""
+    monkeypatch.delitem(OVERRIDES, "(classes)", raising=False)
 
 
 def lists_of(shapes, dtype="float32"):
@@ -84,7 +91,7 @@ def test_views_are_joined_as_they_are_now():
         assert whole[3].tolist() == [[3.0, 9.0], [6.0, 12.0]]
 
 
-@pytest.mark.parametrize("dtype", [genesis.bfloat16, genesis.float16, genesis.bool, genesis.complex64, genesis.float8_e5m2])
+@pytest.mark.parametrize("dtype", [genesis.bfloat16, genesis.float16, genesis.bool, genesis.complex64])
 def test_dtypes_are_kept(dtype):
     tensors = computed([genesis.tensor([0.0, 1.0]).to(dtype) for _ in range(8)])
     joined = genesis.cat(tensors)

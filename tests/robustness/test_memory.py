@@ -89,13 +89,14 @@ def test_a_loop_that_is_never_read_is_bounded():
     assert growth(step, warm=25_000, steps=25_000).is_flat()
 
 
-def test_new_batch_sizes_compile_nothing_after_the_first():
-    model = nn.Linear(16, 4)
+@pytest.mark.parametrize("features", [16, 3])
+def test_new_batch_sizes_compile_nothing_after_the_first(features):
+    model = nn.Linear(features, 4)
     optimizer = OPTIMIZERS["adam"](model.parameters())
 
     def step(rows: int) -> None:
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(genesis.randn(rows, 16)), genesis.randint(0, 4, (rows,))).backward()
+        nn.functional.cross_entropy(model(genesis.randn(rows, features)), genesis.randint(0, 4, (rows,))).backward()
         optimizer.step()
 
     step(64)  # enough for two threads

@@ -4,7 +4,7 @@ import numpy as np
 
 import genesis
 from genesis import nn
-from genesis.tracing.state import thread_state
+from genesis.tracing.state import current_trace
 
 
 def counts():
@@ -28,7 +28,7 @@ def test_a_long_loop_without_gradients_repeats_few_programs():
     plans, flushes = counts()
     with genesis.no_grad():
         found = rounds(network, 600)
-        assert len(thread_state.trace.nodes) < 2000
+        assert len(current_trace().nodes) < 2000
         np.testing.assert_allclose(found.numpy(), want, rtol=1e-4)
     built, flushed = np.subtract(counts(), (plans, flushes))
     assert built <= 4 < flushed
@@ -39,7 +39,7 @@ def test_a_loop_with_gradients_stays_whole():
     x, before = genesis.ones(3), counts()[1]
     for _ in range(600):
         x = x * w + 1
-    assert counts()[1] == before and len(thread_state.trace.nodes) > 1000
+    assert counts()[1] == before and len(current_trace().nodes) > 1000
     x.sum().backward()
     powers = 0.5 ** np.arange(601)
     want = sum(n * 0.5 ** (n - 1) for n in range(1, 600)) + 600 * powers[599]
