@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.product.interface import WORDS
-from genesis.codegen.cpu.tiling import blocks_of, lanes_of, name_of, short_rows
+from genesis.codegen.cpu.tiling import blocks_of, lanes_of, name_of
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -129,10 +129,10 @@ def _panels(loop: Loop, call: Product) -> product.Panels:
 
 
 def blocks_in_loop(loop: Loop, call: KernelCall) -> dict[int, int]:
-    """The register block of a kernel in a loop (see `tiling.py`), of axes within a point; or the lanes of short rows."""
+    """The register block of a kernel in a loop (see `tiling.py`): of axes that lie within a point."""
     kernel = call.kernel
     if kernel.factors is None or not kernel.outer:
-        return short_rows(kernel, [call.extents])
+        return {}
     # Needed for depthwise convolutions, which their padding turns into loops.
     within = list(call.extents)
     for axis, (of_points, _) in zip(kernel.outer, point_axes(call, loop.points), strict=True):

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
 from genesis.codegen.cpu.loops import LOOP, blocks_in_loop, combine_source, loop_launches
 from genesis.codegen.cpu.product import launch as product
-from genesis.codegen.cpu.tiling import (
-    blocks_of,
-    cache_bytes,
-    name_of,
-    short_rows,
-    tile_bytes,
-    tile_rows,
-    tile_side,
-    width_of,
-)
+from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, name_of, tile_bytes, tile_rows, tile_side, width_of
 from genesis.codegen.segment import Segment, SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -129,22 +120,20 @@ def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSou
 
 
 def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSource]:
-    name, width, whole = name_of(kernel, blocks), width_of(kernel, blocks), width_of(kernel)
-    blocks = {axis: size for axis, size in blocks.items() if axis != kernel.lane}
+    width = width_of(kernel)
     text = f"width {width}\n{kernel.text}"
     stated = f"blocks {blocks}\n{text}" if blocks else text
-    sources = {name: KernelSource(kernel.name, stated, partial(emit_kernel, kernel, width, blocks))}
+    sources = {name_of(kernel, blocks): KernelSource(kernel.name, stated, partial(emit_kernel, kernel, width, blocks))}
     if kernel.has_totals:
-        name, text = kernel.name + "_finish", f"finish\nwidth {whole}\n{kernel.text}"
-        sources[name] = KernelSource(name, text, partial(emit_finish, kernel, whole))
+        name = kernel.name + "_finish"
+        sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
     transpositions = [transposition(w.value) for w in kernel.words if w.kind == "transposition"]
     return sources | {source.symbol: source for source in transpositions}
 
 
 def _blocks(calls: Sequence[KernelCall]) -> dict[int, int]:
-    """The blocks that fit all calls of a stage, and the lanes of short rows."""
-    kernel, extents = calls[0].kernel, [call.extents for call in calls]
-    return blocks_of(kernel, [*map(min, zip(*extents, strict=True))]) | short_rows(kernel, extents)
+    """The blocks that fit all calls of a stage."""
+    return blocks_of(calls[0].kernel, [min(extents) for extents in zip(*(call.extents for call in calls), strict=True)])
 
 
 def _kernel_launches(

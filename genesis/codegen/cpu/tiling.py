@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from genesis.lower.kernel import Kernel
@@ -87,9 +86,6 @@ LIGHT_WORK = 24
 # Measured on Zen 4, one thread, 1024 x 1024 float32 in the last cache: lerp 155 to 134 us, addcmul 223 to 195, a conversion to
 # float64 161 to 133; in the second cache 0 to 5%. An exponential (work of 10) takes 1.6 times as long in halves, argmax 1.5.
 MEMORY_WORK = 8
-# Points from which a kernel is compiled for short rows; the least lanes of its vectors. Zen 4, one thread, 64 x 64 images of
-# 16 x 16: a pool of 2 x 2 windows 420 to 184 us, transforms of a convolution 570 to 440.
-MANY_POINTS, LEAST_LANES = 1 << 14, 4
 MOST_STORES = 3  # of a kernel with two registers per value: more stores give parallelism enough, and need the registers
 SIZES = (1, 2, 3, 4, 6)  # few: every size is another kernel to compile
 READ = 0.8  # the cost of reading a vector, in vector multiplications
@@ -112,27 +108,16 @@ def _halves_vectors() -> bool:
     return vector_bytes() == 64 and target()[1] == "znver4"
 
 
-def short_rows(kernel: Kernel, extents: Sequence[Sequence[int]]) -> dict[int, int]:
-    """The lanes of a vector, on the lane axis, if all calls' rows are many and fit half of a register: then none are masked."""
-    if kernel.lane is None or kernel.tiled is not None or min(map(prod, extents)) < MANY_POINTS:
-        return {}
-    longest = max(each[kernel.lane] for each in extents)
-    fitting = max(LEAST_LANES, 1 << (longest - 1).bit_length())
-    return {kernel.lane: fitting} if fitting < register_lanes(kernel) else {}
-
-
 def _reduces(kernel: Kernel) -> bool:
     return any("over" in dict(i.attrs) for i in kernel.instructions)
 
 
-def width_of(kernel: Kernel, blocks: Mapping[int, int] = MappingProxyType({})) -> int:
-    """Lanes of a kernel: those of short rows, if `blocks` has them; else those of a register, times the registers in flight.
+def width_of(kernel: Kernel) -> int:
+    """Lanes of a kernel: those of a register, times the registers in flight.
 
     A reduction in one register waits for its previous addition; four registers hide that latency if the loop is light. Column
     sums read four registers of each row; unrolled axes already have one register per point.
     """
-    if kernel.lane is not None and kernel.lane in blocks:
-        return blocks[kernel.lane]
     lanes = register_lanes(kernel)
     if kernel.lane is None or kernel.unrolled or kernel.factors:
         return lanes
