@@ -7,25 +7,28 @@ from types import CodeType
 from genesis.ops.registry import Operation
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
-from genesis.tracing.trie import BYTE_LIMIT, LOOP_LIMIT
+from genesis.tracing.trie import BYTE_LIMIT, LOOP_LIMIT, LOOP_NODES
 
 
 def is_time_to_flush(trace: Trace, operation: Operation, code: CodeType | None, offset: int) -> bool:
     """Whether to flush a trace above its limit after a call of `operation` at a place of the script.
 
-    Above BYTE_LIMIT always. Before, where nothing has a gradient, as backward prefers whole programs: at the call that ended
-    the thread's last long trace. If that does not come, this trace chooses another.
+    Above BYTE_LIMIT always. Before, a trace of many nodes of which none has a gradient, as backward prefers whole programs:
+    at the call that ended the thread's last long trace. If that does not come, this trace chooses another.
     """
     if trace.weight > BYTE_LIMIT:
         return True
-    if trace.limit == LOOP_LIMIT:  # the first time
+    if trace.limit:  # not known yet to be a loop
+        if len(trace.nodes) < LOOP_NODES:  # large values weigh as much
+            trace.limit = min(trace.limit + LOOP_LIMIT, BYTE_LIMIT)
+            return False
         whole = thread_state.recorder is not None or thread_state.deferred or any([n.differentiable for n in trace.nodes])
-        trace.limit = BYTE_LIMIT if whole else LOOP_LIMIT + 1
+        trace.limit = BYTE_LIMIT if whole else 0
         if whole:
             return False
     (known, where, at), chosen_by = thread_state.loop
     if known is operation and where is code and at == offset:
         return not trace.nodes[-1].differentiable
-    if known is None or (trace.weight > 2 * LOOP_LIMIT and chosen_by is not trace.reference):
+    if known is None or (len(trace.nodes) > 2 * LOOP_NODES and chosen_by is not trace.reference):
         thread_state.loop = (operation, code, offset), trace.reference
     return False

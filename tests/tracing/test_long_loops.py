@@ -52,3 +52,14 @@ def test_a_recorded_loop_is_one_program():
         found = [step(genesis.ones(2)).tolist() for _ in range(3)]
     assert found[0] == found[1] == found[2]
     assert "1 program; is replayed" in str(genesis.debug.explain(step, genesis.ones(2)))
+
+
+def test_a_loop_over_large_values_is_no_long_one(monkeypatch):
+    monkeypatch.setattr("genesis.tracing.trace.LOOP_LIMIT", 1)  # what 1,000 nodes weigh: any value of the loop is large
+    network = nn.Linear(4, 4)
+    genesis.synchronize()
+    before = counts()[1]
+    with genesis.no_grad():
+        found = rounds(network, 60)
+    assert counts()[1] == before and len(current_trace().nodes) > 400
+    assert found.isfinite().all()
