@@ -24,8 +24,8 @@ from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
-from genesis.tensor.in_memory import set_in_memory
 from genesis.tensor.in_place import write
+from genesis.tensor.small_writes import set_in_memory
 from genesis.tensor.views import view
 from genesis.tracing.recording_hooks import is_recording
 

@@ -46,7 +46,7 @@ class _Products(Settings):
 
     @property
     def fp32_precision(self) -> str:
-        """The same as "tf32" or "ieee"."""
+        """The same by a name: "tf32", or "none" for float32's own digits."""
         return "tf32" if matmul.allow_tf32 else "none"
 
     @fp32_precision.setter

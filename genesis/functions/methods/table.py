@@ -62,7 +62,7 @@ def _joining(operation: Operation) -> Any:
             joined = joined_in_memory(join, args[0], *args[1:], *kwargs.values())
             if joined is not None:
                 return joined
-        return function(*args, **kwargs) if kwargs or OVERRIDES else call(operation, args, kwargs)
+        return function(*args, **kwargs)
 
     return joining
 

@@ -16,7 +16,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, from_values
-from genesis.tensor.in_memory import number_for, values_in_memory
+from genesis.tensor.in_memory import all_in_memory, number_for
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -124,7 +124,7 @@ def pad_sequence(
         raise ArgumentError(f"pad_sequence: shapes {shapes}; want (l, ..), l alone different")
     longest, rows, dtype = max(s.shape[0] for s in sequences), [], sequences[0].dtype
     number = number_for(padding_value, dtype)
-    values = None if number is None else values_in_memory(sequences)
+    values = None if number is None else all_in_memory(sequences)
     if values is not None:
         return _padded_in_memory(values, longest, dtype, batch_first, number, padding_side)
     for s in sequences:

@@ -1,0 +1,113 @@
+"""Elements of a small tensor in memory are set there at once: no program then depends on which elements a script has picked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from genesis.ir.dtypes import DType, bool_, int64
+from genesis.ir.replayable import replayable_module
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.view_gradient import is_injective
+from genesis.runtime.devices import CPU
+from genesis.tensor.handle import Tensor, root_of
+from genesis.tensor.in_memory import number_for, values_in_memory
+from genesis.tensor.in_place import note
+from genesis.tracing.memory import Memory
+from genesis.tracing.source_line import user_line
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import LOCK, Array, Change, nowhere
+
+_FEW = 1 << 16  # bytes: a write copies the tensor, as arrays are immutable
+
+
+def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
+    """Set elements of a small tensor in memory, or one just filled, as `tensor[index] = value`; whether that was done.
+
+    The index is NumPy's: ints and slices, or one tensor. Where a gradient, a recorded call, a transform or the outside may ask,
+    nothing is done, nor where something does not fit.
+    """
+    state = thread_state
+    if state.recorder is not None or state.deferred or tensor.__class__ is not Tensor:
+        return False
+    with LOCK:
+        root = root_of(tensor)
+        before, dtype = root._array, root._array.node.dtype
+        if before.node.nbytes > _FEW or not _is_plain(tensor, root) or tensor.dtype is not dtype:
+            return False
+        at, given = _index(index), _given(value, dtype)
+        if at is None or given is None:
+            return False
+        try:
+            whole = _whole(before)
+            if whole is None:
+                return False
+            part, layout = whole, tensor._layout
+            if layout is not None:
+                size = dtype.itemsize
+                part = np.ndarray(layout.shape, whole.dtype, whole, layout.offset * size, [s * size for s in layout.strides])
+            part[at] = given
+        except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
+            return False
+        change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
+        note(before, change)
+        if tensor is not root:
+            note(tensor._array, change)
+        memory = Memory.of(whole, dtype, CPU)
+        root._array = Array.realized(memory.buffer, memory.layout, dtype)
+        root._changes += 1
+    return True
+
+
+def _is_plain(tensor: Tensor, root: Tensor) -> bool:
+    """Whether a write to `tensor` changes elements of its root, and nothing else."""
+    if root._requires_grad or root._keeps_derivation or root._is_inference or root.__class__ is not Tensor:
+        return False
+    if tensor is root:
+        return True
+    has_more = tensor._requires_grad or tensor._detached or tensor._untracked or tensor._element_map
+    return not has_more and is_injective(tensor.layout)
+
+
+def _index(index: object) -> Any:
+    """The index of an array; None for others than ints, slices and single tensors in memory."""
+    if isinstance(index, Tensor):
+        return values_in_memory(index, index.dtype) if index.dtype in (int64, bool_) and index.shape else None
+    parts = index if isinstance(index, tuple) else (index,)
+    return index if all(map(_is_plain_part, parts)) else None
+
+
+def _is_plain_part(part: object) -> bool:
+    """Whether an int, a slice of ints that goes forward, or the ellipsis."""
+    if isinstance(part, slice):
+        bounds = part.start, part.stop, part.step
+        return all([end is None or end.__class__ is int for end in bounds]) and (part.step is None or part.step > 0)
+    return part.__class__ is int or part is Ellipsis
+
+
+def _given(value: object, dtype: DType) -> Any:
+    """The value as NumPy writes it; None for what is not in memory, or needs a conversion that NumPy does otherwise."""
+    return values_in_memory(value, dtype) if isinstance(value, Tensor) else number_for(value, dtype)
+
+
+def _whole(array: Array) -> np.ndarray | None:
+    """A copy of a root's elements: in memory that is its own, or those of a constant that it is filled with."""
+    node, memory = array.node, array.memory
+    if memory is not None:
+        if memory.buffer.device is not CPU or memory.buffer.shared:
+            return None
+        return np.frombuffer(bytearray(memory.values_as_bytes(node.dtype)), node.dtype.numpy).reshape(node.shape)
+    trace = array.trace
+    if trace is None or trace is not thread_state.traces.get(CPU.name) or trace.closed:
+        return None
+    if node.op != "view" or any(node.attrs["strides"]):
+        return None
+    source = trace.nodes[node.inputs[0]]
+    if source.shape or source.op not in ("constant", "scalar"):
+        return None
+    value = number_for(source.attrs["value"] if source.op == "constant" else trace.scalars[source.attrs["slot"]], node.dtype)
+    return None if value is None else np.full(node.shape, value, node.dtype.numpy)
+
+
+replayable_module(__name__)
