@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from genesis.codegen.cpu.vector_math.exponential import LOG_2, exp, exp_of_sum
 from genesis.codegen.cpu.vector_math.number import (
-    INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, DoubleWord, Number, by_precision, constant, copy_sign, fma, polynomial,
-    power_of_two, square_root, two_product, two_sum, where,
+    INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, DoubleWord, Number, Operand, by_precision, constant, copy_sign,
+    fast_two_sum, fma, polynomial, power_of_two, two_product, two_sum, where,
 )
 
 ROOT_HALF_BITS = {"float32": 0x3F3504F3, "float64": 0x3FE6A09E667F3BCD}
@@ -36,15 +36,23 @@ LOG_TAIL_EXTENDED = (
 TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)
 LOG10_E = (0.4342944819032518, 1.098319650216765e-17)
+LOG10_2 = (0.301029995663157, 8.241712586023572e-13)  # k times the first is exact
+NO_LOW_WORD = 2.0**60  # a sum's second word is lost above it
 
 
 def split(x: Number) -> tuple[Number, Number]:
     """(m, k) with x = 2^k m and m in [sqrt(1/2), sqrt(2)), for x positive and finite."""
     bits = MANTISSA_BITS[x.dtype]
     tiny = x < SMALLEST_NORMAL[x.dtype]
-    pattern = where(tiny, x * 2.0 ** (bits + 1), x).bits()
+    m, k = split_normal(where(tiny, x * 2.0 ** (bits + 1), x))
+    return m, where(tiny, k - (bits + 1), k)
+
+
+def split_normal(x: Number) -> tuple[Number, Number]:
+    """`split` of what is not subnormal."""
+    bits, pattern = MANTISSA_BITS[x.dtype], x.bits()
     k = (pattern - ROOT_HALF_BITS[x.dtype]) >> bits
-    return (pattern - (k << bits)).as_float(), where(tiny, k - (bits + 1), k)
+    return (pattern - (k << bits)).as_float(), k
 
 
 def at_the_ends(x: Number, result: Number) -> Number:
@@ -54,29 +62,39 @@ def at_the_ends(x: Number, result: Number) -> Number:
 
 
 def log(x: Number) -> Number:
-    """Natural logarithm, within 2 ulp."""
+    """Natural logarithm, within 1 ulp."""
     m, exponent = split(x)
-    f = m - 1.0
-    if x.dtype == "float32":
+    tail, _ = tail_and_inverse(m - 1.0)
+    return at_the_ends(x, with_power(exponent.to(x.dtype), m - 1.0, tail))
+
+
+def tail_and_inverse(f: Number) -> tuple[Number, Number]:
+    """log(1 + f) - f; and 1 / (1 + f) to five bits, for what is far less than f."""
+    if f.dtype == "float32":
         square = f * f
-        tail = fma(f * square, polynomial(f, LOG_TAIL_FLOAT32), square * -0.5)
-    else:
-        tail = tail_in_float64(f)
-    return at_the_ends(x, with_power(exponent.to(x.dtype), f, tail))
-
-
-def tail_in_float64(f: Number) -> Number:
-    """log(1 + f) - f."""
+        return fma(f * square, polynomial(f, LOG_TAIL_FLOAT32), square * -0.5), (1.0 - f) * (square + 1.0)
     s = f / (2.0 + f)
     square = s * s
-    half_square = f * f * 0.5
-    return fma(s, fma(square, polynomial(square, LOG_TAIL_FLOAT64), half_square), -half_square)
+    return fma(s, rest_over_s(f, square), f * f * -0.5), (1.0 - s) * (1.0 - s) * (square + 1.0)
+
+
+def rest_over_s(f: Number, square: Number) -> Number:
+    """(log(1 + f) - f + f^2/2) / s in float64, for the square of s = f / (2 + f)."""
+    return fma(square, polynomial(square, LOG_TAIL_FLOAT64), f * f * 0.5)
 
 
 def with_power(k: Number, f: Number, tail: Number) -> Number:
     """k log(2) + f + tail."""
     high, low = LOG_2[f.dtype]
     return fma(k, high, f + fma(k, low, tail))
+
+
+def log_of_sum(x: DoubleWord, doublings: Operand = 0) -> Number:
+    """log(2^doublings x) within 1 ulp, even near 1, for x positive, finite and with no bits below the normal numbers."""
+    m, k = split_normal(x.high)
+    low = where(x.high > NO_LOW_WORD, 0.0, x.low * power_of_two(-k))
+    tail, inverse = tail_and_inverse(m - 1.0)
+    return with_power((k + doublings).to(x.high.dtype), m - 1.0, fma(low, inverse, tail))
 
 
 def log_extended(x: DoubleWord) -> DoubleWord:
@@ -100,28 +118,35 @@ def log_of_rest(f: DoubleWord) -> DoubleWord:
     return s * 2.0 + (constant(tail, *TWO_THIRDS) * cube + tail)
 
 
+def log_to_base(x: Number, scale: tuple[float, float], log_of_two: tuple[float, float]) -> Number:
+    """scale log(x): f - f^2/2 in two words times scale in two words, to which k log(2) is added without rounding."""
+    m, exponent = split(x)
+    f, k = m - 1.0, exponent.to(x.dtype)
+    s, half_square = f / (2.0 + f), f * f * 0.5
+    high = f - half_square
+    low = fma(s, rest_over_s(f, s * s), (f - high) - half_square)
+    product = two_product(high, scale[0])
+    rest = fma(high, scale[1], fma(low, scale[0], product.low))
+    total = fast_two_sum(k * log_of_two[0], product.high)
+    return at_the_ends(x, total.high + (total.low + fma(k, log_of_two[1], rest)))
+
+
 @by_precision(quick=lambda x: log(x) * LOG2_E[0])
 def log2(x: Number) -> Number:
     """Base-2 logarithm, within 1 ulp."""
-    m, k = split(x)
-    return at_the_ends(x, (log_of_rest(DoubleWord(m - 1.0)) * constant(x, *LOG2_E) + k.to("float64")).value())
+    return log_to_base(x, LOG2_E, (1.0, 0.0))
 
 
 @by_precision(quick=lambda x: log(x) * LOG10_E[0])
 def log10(x: Number) -> Number:
     """Base-10 logarithm, within 1 ulp."""
-    return at_the_ends(x, (log_extended(DoubleWord(x)) * constant(x, *LOG10_E)).value())
+    return log_to_base(x, LOG10_E, LOG10_2)
 
 
-def quick_log1p(x: Number) -> Number:
-    near = x + 1.0
-    return log1p_at_the_ends(x, log(near) + (x - (near - 1.0)) / near)
-
-
-@by_precision(quick=quick_log1p)
 def log1p(x: Number) -> Number:
     """log(1 + x), within 1 ulp."""
-    return log1p_at_the_ends(x, log_extended(two_sum(x, 1.0)).value())
+    end = where(x < -1.0, NAN, where(x.equals(-1.0), -INFINITY, x))
+    return where((x > -1.0) & (x < INFINITY) & x.differs(0.0), log_of_sum(two_sum(x, 1.0)), end)
 
 
 def log1pexp(x: Number) -> Number:
@@ -131,12 +156,7 @@ def log1pexp(x: Number) -> Number:
         return positive + fma(y * y, polynomial(y, LOG_TAIL_TO_TWO), y)
     upper = y > 0.41421356
     f = where(upper, (y - 1.0) * 0.5, y)
-    return positive + with_power(where(upper, y.constant(1.0), 0.0), f, tail_in_float64(f))
-
-
-def log1p_at_the_ends(x: Number, result: Number) -> Number:
-    end = where(x < -1.0, NAN, where(x.equals(-1.0), -INFINITY, x))
-    return where((x > -1.0) & (x < INFINITY) & x.differs(0.0), result, end)
+    return positive + with_power(where(upper, y.constant(1.0), 0.0), f, tail_and_inverse(f)[0])
 
 
 def quick_power(x: Number, y: Number) -> Number:
@@ -168,56 +188,31 @@ def power_at_the_ends(x: Number, y: Number, result: Number) -> Number:
     return where(y.equals(0.0) | x.equals(1.0) | (x.equals(-1.0) & abs(y).equals(INFINITY)), 1.0, result)
 
 
-NEGLIGIBLE_CUBE = 2.0**-28  # below it, x^3 is lost beside x
-SQUARE_OVERFLOWS = 2.0**500  # above it, sqrt(x^2 + 1) is taken to be x
+ONE_IS_NEGLIGIBLE = 2.0**30  # above it, sqrt(x^2 + 1) is taken to be x
 
 
 def log_of_sum_with_root(x: Number, offset: float) -> Number:
     """log(x + sqrt(x^2 + offset)) for x >= 0."""
-    far = x > SQUARE_OVERFLOWS
+    far = x > ONE_IS_NEGLIGIBLE
     bounded = where(far, 1.0, x)
     total = (two_product(bounded, bounded) + offset).square_root() + bounded
-    logarithm = log_extended(DoubleWord(where(far, x, total.high), where(far, 0.0, total.low)))
-    high, low = LOG_2["float64"]
-    beyond = logarithm + constant(x, high, low)
-    return where(x < INFINITY, where(far, beyond.value(), logarithm.value()), x)
+    either = DoubleWord(where(far, x, total.high), where(far, 0.0, total.low))
+    return where(x < INFINITY, log_of_sum(either, where(far, x.bits().constant(1), 0)), x)
 
 
-def quick_asinh(x: Number) -> Number:
-    size = abs(x)
-    square = size * size
-    gap = size + square / (square_root(square + 1.0) + 1.0)
-    return copy_sign(where(size < INFINITY, quick_log1p(gap), size), x)
-
-
-def quick_acosh(x: Number) -> Number:
-    gap = x - 1.0
-    return where(x < 1.0, NAN, quick_log1p(gap + square_root(gap * (x + 1.0))))
-
-
-def quick_atanh(x: Number) -> Number:
-    size = abs(x)
-    return copy_sign(quick_log1p((size + size) / (1.0 - size)) * 0.5, x)
-
-
-@by_precision(quick=quick_asinh)
 def asinh(x: Number) -> Number:
-    """Within 1 ulp: log(|x| + sqrt(x^2 + 1)) in two words."""
-    size = abs(x)
-    return where(size < NEGLIGIBLE_CUBE, x, copy_sign(log_of_sum_with_root(size, 1.0), x))
+    """Within 1 ulp: log(|x| + sqrt(x^2 + 1)) of two words."""
+    return copy_sign(log_of_sum_with_root(abs(x), 1.0), x)
 
 
-@by_precision(quick=quick_acosh)
 def acosh(x: Number) -> Number:
-    """Within 1 ulp: log(x + sqrt(x^2 - 1)) in two words; NaN below 1."""
+    """Within 1 ulp: log(x + sqrt(x^2 - 1)) of two words; NaN below 1."""
     return where(x < 1.0, NAN, log_of_sum_with_root(x, -1.0))
 
 
-@by_precision(quick=quick_atanh)
 def atanh(x: Number) -> Number:
-    """Within 1 ulp: log((1 + |x|) / (1 - |x|)) / 2 in two words; NaN beyond 1."""
+    """Within 1 ulp: log((1 + |x|) / (1 - |x|)) / 2 of two words; NaN beyond 1."""
     size = abs(x)
-    ratio = two_sum(size, 1.0) / two_sum(-size, 1.0)
-    inside = log_extended(ratio).value() * 0.5
+    inside = log_of_sum(two_sum(size, 1.0) / two_sum(-size, 1.0)) * 0.5
     end = where(size.equals(1.0), INFINITY, where(size > 1.0, NAN, size))
-    return where(size < NEGLIGIBLE_CUBE, x, copy_sign(where(size < 1.0, inside, end), x))
+    return copy_sign(where(size < 1.0, inside, end), x)

@@ -230,9 +230,10 @@ class DoubleWord:
         return fast_two_sum(product.high, fma(self.low, other, product.low))
 
     def __truediv__(self, other: DoubleWord) -> DoubleWord:
-        quotient = self.high / other.high
+        inverse = 1.0 / other.high  # the one division: it takes as long as ten products
+        quotient = self.high * inverse
         rest = fma(-quotient, other.high, self.high) + fma(-quotient, other.low, self.low)
-        return fast_two_sum(quotient, rest / other.high)
+        return fast_two_sum(quotient, rest * inverse)
 
     def __neg__(self) -> DoubleWord:
         return DoubleWord(-self.high, -self.low)
