@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
-from genesis.ir.dtypes import DType, as_dtype, complex128, float64, get_default_dtype, int64, refuse_number
+from genesis.ir.dtypes import DType, as_dtype, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, wrapped
@@ -71,27 +71,36 @@ def linspace(
     """
     if options:
         check_layout_options("linspace", options)
-    if steps < 0:
-        raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
-    if isinstance(start, Tensor) or isinstance(end, Tensor):
-        return _rounded("linspace", _between(start, end, steps), dtype, device, requires_grad)
-    values = _spaced("linspace", start, end, steps, dtype)
-    return _constant(values, _dtype_of_ends("linspace", values.dtype.kind == "c", dtype), device).requires_grad_(requires_grad)
+    return _rounded("linspace", _spaced("linspace", start, end, steps, dtype, device), dtype, device, requires_grad)
 
 
-def _spaced(name: str, start: complex, end: complex, steps: int, dtype: DType | None) -> np.ndarray:
-    """Evenly spaced numbers. With an integer dtype, the ends are of that dtype, and numbers are computed from the nearer one.
+def _spaced(
+    name: str, start: Operand, end: Operand, steps: int, dtype: DType | None, device: DeviceLike,
+) -> Tensor:
+    """Evenly spaced numbers in float64 or complex128. With an integer dtype, the ends are of that dtype, and numbers are
+    computed from the nearer one. Ends that are tensors are not read.
 
     Raises ValueError for an end outside an integer dtype's range.
     """
+    if steps < 0:
+        raise ArgumentError(f"{name}: steps must not be negative, got {steps}")
     dtype = None if dtype is None else as_dtype(name, dtype)
-    if dtype is None or dtype.category != 1:
-        return np.linspace(start, end, steps)
-    for number in start, end:
-        refuse_number(name, number, dtype)
-    low, high = (wrapped(int(number.real), dtype) for number in (start, end))
-    step, indices = (high - low) / max(steps - 1, 1), np.arange(steps)
-    return np.where(indices < (steps + 1) // 2, low + step * indices, high - step * (steps - 1 - indices))
+    whole = dtype is not None and dtype.category == 1
+    low, high = [_end(name, x, dtype if whole else None) for x in (start, end)]
+    device = next((x.device for x in (low, high) if isinstance(x, Tensor)), device)
+    return call_on(device_of(device), OPERATIONS["linspace"], (low, high, steps, whole))
+
+
+def _end(name: str, end: Operand, dtype: DType | None) -> Operand:
+    """An end, without a derivation; of an integer dtype if one is given."""
+    if isinstance(end, Tensor):
+        if end.ndim:
+            raise ArgumentError(f"{name}: an end has shape {end.shape}; want a number or a tensor of no axes")
+        return end.detach()
+    if dtype is None:
+        return end
+    refuse_number(name, end, dtype)
+    return wrapped(int(end.real), dtype)
 
 
 def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
@@ -107,17 +116,6 @@ def _rounded(name: str, numbers: Tensor, dtype: DType | None, device: DeviceLike
     return numbers.to(dtype=dtype, device=device).requires_grad_(requires_grad)
 
 
-def _between(start: Tensor | complex, end: Tensor | complex, steps: int) -> Tensor:
-    """`linspace` between 0-d tensors, in float64 or complex128, without reading them."""
-    for x in (start, end):
-        if isinstance(x, Tensor) and x.ndim:
-            raise ArgumentError(f"linspace: an end has shape {x.shape}; want a number or a tensor of no axes")
-    low, high = (x.detach().to(dtype=complex128 if x.dtype.is_complex else float64) if isinstance(x, Tensor) else x
-                 for x in (start, end))
-    device = next(x.device for x in (start, end) if isinstance(x, Tensor))
-    return low + (high - low) * (arange(steps, dtype=float64, device=device) / max(steps - 1, 1))
-
-
 @takes_out
 def logspace(
     start: complex, end: complex, steps: int, base: complex = 10.0, *, dtype: DType | None = None, device: DeviceLike = None,
@@ -130,10 +128,7 @@ def logspace(
     """
     if options:
         check_layout_options("logspace", options)
-    if isinstance(start, Tensor) or isinstance(end, Tensor):
-        return _rounded("logspace", base ** _between(start, end, steps), dtype, device, requires_grad)
-    values = base ** _spaced("logspace", start, end, steps, dtype)
-    return _constant(values, _dtype_of_ends("logspace", values.dtype.kind == "c", dtype), device).requires_grad_(requires_grad)
+    return _rounded("logspace", base ** _spaced("logspace", start, end, steps, dtype, device), dtype, device, requires_grad)
 
 
 @takes_out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, bool_, float32, float64, int64
+from genesis.ir.dtypes import DType, bool_, complex128, float32, float64, int64
 from genesis.ir.graph import Graph, Node, Value, check_size
 from genesis.ir.shapes import Shape
 from genesis.ops.elementwise import floor, where
@@ -158,3 +158,16 @@ def arange(start: Value, step: Value, count: int, dtype: DType) -> Value:
     return cast(steps * cast(step, wide) + cast(start, wide), dtype)
 
 
+
+
+@composite("linspace", 2, method=False, public=False, takes_complex=True)
+def linspace(start: Value, end: Value, count: int, from_nearer: bool = False) -> Value:
+    """`count` evenly spaced numbers from `start` to `end` in float64 or complex128, each computed from `start` or from the
+    nearer end. The last one is `end`."""
+    start, end = as_values(start, end)
+    wide = complex128 if start.dtype.is_complex or end.dtype.is_complex else float64
+    low, high, index = cast(start, wide), cast(end, wide), cast(iota(start.graph, count), float64)
+    step = (high - low) / max(count - 1, 1)
+    if from_nearer:
+        return where(index < (count + 1) // 2, low + step * index, high - step * (count - 1 - index))
+    return where(index == max(count - 1, 1), high, low + step * index)
