@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from genesis.ir.dtypes import int32
+from genesis.ir.dtypes import bfloat16, float16, int32
 from genesis.ir.graph import Value
-from genesis.ops.conversion import rewritten
+from genesis.ops.conversion import rewritten, stop_gradient
+from genesis.ops.elementwise import abs as size
 from genesis.ops.elementwise import div as quotient
-from genesis.ops.elementwise import exp2, floor, floor_divide, trunc, where
+from genesis.ops.elementwise import exp2, floor, floor_divide, isnan, maximum, sign, trunc, where
 from genesis.ops.elementwise import round as nearest
 from genesis.ops.registry import as_values, broadcast, cast, composite, primitive, promoted, widened
 from genesis.ops.results import Parts
@@ -21,9 +22,22 @@ lcm = integral("lcm", np.lcm, "The least number, not negative, that both divide.
 
 
 # ---- floating numbers ----
+# Of 16 bits: half a unit in the last place of 1, the least number, and the greatest.
+_SPACING = {float16: (2.0**-11, 2.0**-24, 65504.0), bfloat16: (2.0**-8, 2.0**-133, 2.0**128 - 2.0**120)}
+
+
 primitive(
-    "nextafter", "host", grad=lambda g, z, x, y: (where(x == y, 0, g), None), reference=lambda node, x, y: np.nextafter(x, y)
+    "nextafter", "elementwise", grad=lambda g, z, x, y: (where(x == y, 0, g), None), vector="neighbour", cost=6,
+    cuda="libdevice.nextafter{f}({0}, {1})", reference=lambda node, x, y: np.nextafter(x, y),
 )
+
+
+def _next_of_16_bits(x: Value, y: Value, unit: float, least: float, greatest: float) -> Value:
+    """In float32: a little over half of the distance, which rounds to all of it, even where it halves at a power of two."""
+    step = maximum(stop_gradient(size(x)) * (1.01 * unit), 0.75 * least)
+    moved = where(x < y, x + step, x - step)
+    moved = where(size(x) == float("inf"), sign(x) * greatest, moved)
+    return where(x == y, stop_gradient(y), where(isnan(y), y, moved))
 
 
 @composite("nextafter", 2, ref=np.nextafter, in_place=True)
@@ -37,6 +51,8 @@ def nextafter(input: Value, other: Value) -> Value:
     if not x.dtype.is_floating_point:
         raise TypeError(f"nextafter: wants floating tensors, got {x.dtype.name}; integers have no neighbours between them")
     x, y = broadcast("nextafter", x, y)  # as in PyTorch, the gradient goes to `input` where the two differ
+    if x.dtype in _SPACING:
+        return cast(_next_of_16_bits(widened(x), widened(y), *_SPACING[x.dtype]), x.dtype)
     return x.graph.add("nextafter", (x, y), x.shape, x.dtype)
 
 

@@ -103,19 +103,20 @@ MPMATH = {
     "atanh": mpmath.atanh, "erf": mpmath.erf, "erfc": mpmath.erfc, "sigmoid": sigmoid_reference,
     "rsqrt": lambda x: 1 / mpmath.sqrt(x), "erfinv": mpmath.erfinv, "pow": mpmath.power, "atan2": mpmath.atan2,
     "log1pexp": lambda x: mpmath.log1p(mpmath.exp(x)), "lgamma": mpmath.loggamma, "digamma": mpmath.digamma,
+    "nextafter": lambda x, y: mpmath.mpf(float(np.nextafter(x, y))),
 }  # fmt: skip
 NUMPY = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
     "sigmoid": scipy.special.expit, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "log1pexp": lambda x: np.logaddexp(0, x), "pow": np.power, "atan2": np.arctan2,
+    "log1pexp": lambda x: np.logaddexp(0, x), "pow": np.power, "atan2": np.arctan2, "nextafter": np.nextafter,
     "erfinv": lambda x: np.where(x == 0, x, scipy.special.erfinv(x)),  # SciPy's has no -0.0
     # of subnormal numbers SciPy has infinity, and of -inf the same
     "lgamma": lambda x: np.where(
         (abs(x) < 1e-300) & (x != 0), -np.log(abs(x)), np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))),
     "digamma": scipy.special.digamma,
 }  # fmt: skip
-ARITY = {"pow": 2, "atan2": 2}
+ARITY = {"pow": 2, "atan2": 2, "nextafter": 2}
 
 
 def numpy_reference(name: str) -> Callable[..., np.ndarray]:

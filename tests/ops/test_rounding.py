@@ -114,3 +114,17 @@ def test_scaling_by_powers_of_two_that_are_no_numbers_of_the_dtype_is_torchs():
             library.ldexp(library.tensor(values, dtype=getattr(library, dtype)), library.tensor(exponents, dtype=library.int32))
             for library in (genesis, torch))
         np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("ends", [(0, 1), (-0.1, 0.7), (7, -3), (2.5, 2.5), (1e300, -1e300)])
+@pytest.mark.parametrize("steps", [0, 1, 2, 10, 101])
+def test_evenly_spaced_numbers_are_numpys(ends, steps):
+    want = np.linspace(*ends, steps)
+    np.testing.assert_array_equal(genesis.linspace(*ends, steps, dtype=genesis.float64).numpy(), want)
+    of_tensors = genesis.linspace(*[genesis.tensor(x, dtype=genesis.float64) for x in ends], steps, dtype=genesis.float64)
+    np.testing.assert_array_equal(of_tensors.numpy(), want)
+
+
+@pytest.mark.parametrize("base", [2, 3, 10])
+def test_powers_at_even_distances_are_exact_integers(base):
+    assert genesis.logspace(0, 15, 16, base, dtype=genesis.int64).tolist() == [base**k for k in range(16)]

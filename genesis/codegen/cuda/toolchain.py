@@ -96,7 +96,7 @@ math: ModuleType | SimpleNamespace = python_math if not SIMULATED else SimpleNam
 libdevice: ModuleType | SimpleNamespace = functions_of_nvvm if not SIMULATED else SimpleNamespace(
     rint=np.rint, rintf=np.rint, exp2=np.exp2, exp2f=np.exp2,
     int_as_float=lambda x: np.int32(x).view(np.float32), float_as_int=lambda x: np.float32(x).view(np.int32),
-    erfinv=from_scipy("erfinv"), erfinvf=from_scipy("erfinv"),
+    erfinv=from_scipy("erfinv"), erfinvf=from_scipy("erfinv"), nextafter=np.nextafter, nextafterf=np.nextafter,
 )
 
 

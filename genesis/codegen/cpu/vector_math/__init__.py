@@ -13,13 +13,14 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import mangled
 from genesis.codegen.cpu.vector_math import (
-    error_function, exponential, gamma_function, inverse_trigonometric, logarithm, trigonometric,
+    error_function, exponential, gamma_function, inverse_trigonometric, logarithm, neighbour, trigonometric,
 )
 from genesis.codegen.cpu.vector_math.number import Number
 from genesis.ops import PRIMITIVES
 
 FILES = {"error_function": error_function, "exponential": exponential, "gamma_function": gamma_function,
-         "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm, "trigonometric": trigonometric}
+         "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm, "neighbour": neighbour,
+         "trigonometric": trigonometric}
 
 
 def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value]:
