@@ -47,6 +47,7 @@ class UnboundInstruction(NamedTuple):
     storage: int | None = None
     attrs: InstructionAttrs = ()
     words: tuple[KernelArg, ...] = ()
+    along: int | None = None  # the stride along the axis that the first argument indexes
 
 
 def bind(
@@ -276,6 +277,8 @@ class _Binder:
             attrs += (("tile", ",".join(map(self._word, words))),)
         if raw.words:
             attrs += (("words", ",".join(map(self._word, raw.words))),)
+        if raw.along is not None:
+            attrs += (("along", 1 if raw.along == 1 else self._word(KernelArg("stride", raw.along))),)
         varies = self._varies(raw, at)
         self.instructions.append(Instruction(raw.name, raw.args, raw.dtype, raw.level, varies, raw.step, access, attrs))
 

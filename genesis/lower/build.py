@@ -142,7 +142,7 @@ class _Kernels:
             build.writes[target] = None
             build.add(UnboundInstruction(
                 "scatter", args, node.dtype, FULL, build.level_and_step(args)[1], target, index_map, target,
-                (("mode", node.attrs["mode"]),), (KernelArg("stride", strides[dim]),)))
+                (("mode", node.attrs["mode"]),), along=strides[dim]))
 
         return self._built(pattern_of(self.nodes[where].shape, (dim,)), emit)
 
@@ -313,6 +313,5 @@ class _Build:
         self.reads[source] = None
         other, step = self.level_and_step((position,))
         level = max(self._level_of(index_map), other, key=("uniform", FINAL, ROW, FULL).index)
-        word = KernelArg("stride", strides[dim])
         return self.add(UnboundInstruction(
-            "load_at", (position,), node.dtype, level, step, index, index_map, source, words=(word,)))
+            "load_at", (position,), node.dtype, level, step, index, index_map, source, along=strides[dim]))

@@ -123,7 +123,9 @@ class _Listing:
         pointer = self.kernel.words[access.pointer]
         offset = self._offset(access, pointer.extra // access.dtype.itemsize)
         if indirect is not None and i is not None:
-            offset = f"{self._word(i.attr('words')).value}*{indirect}" + ("" if offset == "0" else f" + {offset}")
+            along = i.attr("along")
+            moved = indirect if along == 1 else f"{self._word(along).value}*{indirect}"
+            offset = moved + ("" if offset == "0" else f" + {offset}")
         return f"%{pointer.value}[{offset}]"
 
     def _word(self, name: str) -> KernelArg:

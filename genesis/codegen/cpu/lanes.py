@@ -55,11 +55,11 @@ class Lanes(Vectors):
         dtype = "float64" if element_type(x) == DOUBLE else "float32"
         bits = (target.element if is_varying(x) else target).width - is_signed
         least, end = -(2.0**bits) if is_signed else 0.0, 2.0**bits
-        below, above = self.compare("<", x, least, dtype), self.compare(">=", x, end, dtype)
-        inside = self.logical_and(self.compare(">=", x, least, dtype), self.compare("<", x, end, dtype))
+        # NaN is not above the least integer, and not below the end.
+        bounded = self.select(self.compare(">", x, least, dtype), x, least)
+        inside, above = self.compare("<", x, end, dtype), self.compare(">=", x, end, dtype)
         truncate = self.builder.fptosi if is_signed else self.builder.fptoui
-        whole = truncate(self.select(inside, x, 0.0), target)
-        return self.select(below, int(least), self.select(above, (1 << bits) - 1, whole))
+        return self.select(above, (1 << bits) - 1, truncate(self.select(inside, bounded, 0.0), target))
 
     def round_to(self, dtype: str, x: ir.Value) -> ir.Value:
         """A float32 value rounded half to even to the precision of float16 or bfloat16; unchanged for another dtype."""

@@ -78,8 +78,7 @@ def computed(nest: Nest, i: Instruction) -> ir.Value:
         known = known_stride(nest, i.access)
         return load_strided(nest, i, known) if known > 1 else _read(nest, i, None)
     if i.name == "load_at":
-        (stride,) = nest.extra_words(i)
-        return _read(nest, i, lanes.multiply(args[0], stride))
+        return _read(nest, i, _offset_along(nest, i, args[0]))
     if i.name == "index":
         assert i.access is not None
         return lanes.convert(flat_index(nest, i.access), "int64", dtype)
@@ -100,6 +99,12 @@ def _lanes_of(nest: Nest, i: Instruction) -> tuple[ir.Value, int | str]:
     """The address of the first lane's element, and the stride of lanes."""
     assert i.access is not None
     return (tile_address(nest, i), 1) if "tile" in dict(i.attrs) else (address(nest, i.access), lane_stride(nest, i.access))
+
+
+def _offset_along(nest: Nest, i: Instruction, position: ir.Value) -> ir.Value:
+    """The offset of an index along the axis that `i` indexes."""
+    along = i.attr("along")
+    return position if along == 1 else nest.lanes.multiply(position, nest.named(along))
 
 
 def _read(nest: Nest, i: Instruction, indirect: ir.Value | None) -> ir.Value:
@@ -251,8 +256,7 @@ def _scatter(nest: Nest, i: Instruction) -> None:
     assert i.access is not None
     lanes, dtype = nest.lanes, i.dtype.name
     position, value = (value_of(nest, a) for a in i.args)
-    (stride_word,) = nest.extra_words(i)
-    moved = lanes.multiply(position, stride_word)
+    moved = _offset_along(nest, i, position)
     start, stride = address(nest, i.access), lane_stride(nest, i.access)
     if not is_varying(moved):
         start = lanes.element_pointer(start, moved, dtype)

@@ -93,7 +93,8 @@ class Values:
         """The element of instruction `n` at the current point: a pointer, and the offset from it."""
         i = self.instructions[n]
         assert i.access is not None
-        indirect = f"v{i.args[0]} * {self._words(i)[0]}" if i.name in ("load_at", "scatter") else ""
+        along = dict(i.attrs).get("along")  # of an element that another value indexes
+        indirect = along and (f"v{i.args[0]}" if along == 1 else f"v{i.args[0]} * {self.signature.name(along)}")
         offset = " + ".join(filter(None, (indirect, self._offset(i.access)))) or "0"
         return self.signature.name(i.access.pointer), offset
 
