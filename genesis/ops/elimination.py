@@ -33,10 +33,15 @@ def _permutation(pivots: Value, rows: int, inverse: bool = False) -> Value:
     return pivots.graph.add("permutation", (pivots,), (*pivots.shape[:-1], rows), int64, attrs)
 
 
+def _no_row(node: Node, pivot: int, rows: int) -> IndexError:
+    return IndexError(f"pivots of {rows} rows must be 1 to {rows}, got {pivot}")
+
+
 def _permutation_reference(node: Node, pivots: np.ndarray) -> np.ndarray:
     pivots = pivots.real  # packed with complex factors they are complex numbers
-    if ((pivots < 1) | (pivots > node.shape[-1])).any():
-        raise IndexError(f"pivots of {node.shape[-1]} rows must be 1 to {node.shape[-1]}, got {pivots.min()} to {pivots.max()}")
+    wrong = pivots[(pivots < 1) | (pivots > node.shape[-1])]
+    if wrong.size:
+        raise _no_row(node, int(wrong[0]), node.shape[-1])
     others = pivots.reshape(numel(node.shape[:-1]), pivots.shape[-1]).T.astype(np.int64) - 1
     matrix = np.arange(others.shape[1])
     order = np.arange(node.shape[-1])[:, None] + np.zeros_like(matrix)  # a column for each matrix
@@ -47,7 +52,7 @@ def _permutation_reference(node: Node, pivots: np.ndarray) -> np.ndarray:
     return (order.argsort(0) if node.attrs["inverse"] else order).T.reshape(node.shape)
 
 
-primitive("permutation", "host", reference=_permutation_reference)
+primitive("permutation", "host", reference=_permutation_reference, contiguous=True, fault=_no_row)
 
 
 def _permuted(x: Value, pivots: Value, inverse: bool = False) -> Value:

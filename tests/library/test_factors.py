@@ -96,7 +96,7 @@ def test_what_does_not_fit_is_refused():
         genesis.linalg.lu_solve(lu, pivots[:2], genesis.ones(3, 3))
     with pytest.raises(TypeError, match="lu_factor: wants a floating tensor, got int64"):
         genesis.linalg.lu(genesis.eye(3).long())
-    with pytest.raises(IndexError, match="pivots of 3 rows must be 1 to 3, got 1 to 4"):
+    with pytest.raises(IndexError, match="pivots of 3 rows must be 1 to 3, got 4"):
         genesis.lu_unpack(lu, genesis.tensor([1, 4, 3])).P.tolist()
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from genesis.codegen.cpu import collective, int8_product, sparse_product
 from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.lapack import launch as lapack
+from genesis.codegen.cpu.ordering import permutation
 from genesis.codegen.cpu.ordering.argsort import Argsort
 from genesis.codegen.cpu.ordering.kth import Kth
 from genesis.codegen.cpu.ordering.mode import Mode
@@ -36,7 +37,7 @@ class Native(Protocol):
 NATIVE: dict[str, Native] = {
     "argsort": Argsort, "kth_index": Kth, "mode_index": Mode, "nonzero_indices": Nonzero, "topk_indices": TopK,
     "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
-    "linear_dynamic": int8_product, **dict.fromkeys(lapack.RECIPES, lapack),
+    "linear_dynamic": int8_product, "permutation": permutation, **dict.fromkeys(lapack.RECIPES, lapack),
 }
 
 
