@@ -51,6 +51,18 @@ def test_places_and_first_places_are_those_of_a_stable_sort(dtype, rows, n, desc
         np.testing.assert_array_equal(found.values.numpy(), np.take_along_axis(x, want[:, : min(k, n)], 1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("n", [16, 17, 100, 4096, 4097])
+def test_elements_of_any_bits_have_their_rank(dtype, n):
+    rng, size = np.random.default_rng(n), np.dtype(dtype).itemsize
+    x = rng.integers(0, 256, (4, n * size), np.uint8).view(dtype).copy()
+    least, greatest = (-np.inf, np.nan) if dtype == "float32" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    x[0], x[1], x[2, ::2], x[2, 1::2] = greatest, least, greatest, least
+    for k in (1, n // 2, n):
+        found = genesis.kthvalue(genesis.tensor(x), k).indices.numpy()
+        np.testing.assert_array_equal(found, np.argsort(x, 1, kind="stable")[:, k - 1])
+
+
 @given(st.sampled_from(KINDS), st.integers(1, 3), st.integers(1, 400), st.integers(0, 9))
 @settings(max_examples=60, deadline=None)
 def test_single_elements_are_those_of_a_stable_sort(dtype, rows, n, seed):

@@ -1,20 +1,25 @@
 """The position of the element of a given rank in each row; ranks are data.
 
-Radix selection: count the values of the most significant digit, keep the pairs whose digit contains the rank, and go on with
+Short rows: count for each element those that precede it. Longer ones: bisect the keys, a bit at a time, counting the smaller
+ones. Long ones: count the values of the most significant digit, keep the pairs whose digit contains the rank, and go on with
 the next digit.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD, Code
 from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows
-from genesis.codegen.cpu.ordering.keys import Keys
+from genesis.codegen.cpu.ordering.keys import ORDER, Keys
 from genesis.codegen.cpu.ordering.radix import digit_of, emit_count, emit_encode, emit_rank, load_pair
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import I1, I64, POINTER
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
+
+RANKED, BISECTED = 16, 4096  # the longest rows. Measured: 10 elements take 30 ns ranked, 47 to 70 bisected
 
 
 class Kth(RowKernel):
@@ -32,22 +37,84 @@ class Kth(RowKernel):
 
     def functions(self) -> None:
         self.encode, self.rank = emit_encode(self.module, self.keys), emit_rank(self.module, self.keys)
-        self.find = _emit_find(self.module, self.keys)
+        self.bisect, self.find = _emit_bisect(self.module, self.keys), _emit_find(self.module, self.keys)
 
     def _row(self, row: ir.Value) -> None:
         builder, n = self.builder, self.words["n"]
         counts, a, b = self.buffers(self.worker)
-        builder.call(self.encode, [self.row(row), I64(0), n, a, I64(0), self.block])
         last = builder.sub(n, I64(1))
         rank = self.intrinsic("smax", I64, [self.least(self.get(self.words["ranks"], row), last), I64(0)])
-        found = self.variable(b)
-        with builder.if_else(builder.icmp_signed("<=", n, I64(self.keys.short))) as (short, long):
-            with short:
-                builder.call(self.rank, [a, n, b])
-                found.set(self.at(b, rank, self.keys.pair))
-            with long:
-                found.set(builder.call(self.find, [a, n, rank, counts]))
-        self.put_position(found.get(), row)
+        is_bisected = builder.and_(builder.icmp_signed(">", n, I64(RANKED)), builder.icmp_signed("<=", n, I64(BISECTED)))
+        with builder.if_else(is_bisected) as (bisected, paired):
+            with bisected:
+                self.put(builder.call(self.bisect, [self.row(row), n, rank, a, self.block]), self.words["out"], row)
+            with paired:
+                builder.call(self.encode, [self.row(row), I64(0), n, a, I64(0), self.block])
+                found = self.variable(b)
+                with builder.if_else(builder.icmp_signed("<=", n, I64(RANKED))) as (short, long):
+                    with short:
+                        builder.call(self.rank, [a, n, b])
+                        found.set(self.at(b, rank, self.keys.pair))
+                    with long:
+                        found.set(builder.call(self.find, [a, n, rank, counts]))
+                self.put_position(found.get(), row)
+
+
+def _emit_bisect(module: ir.Module, keys: Keys) -> ir.Function:
+    """`i64 (source, n, rank, scratch, words)`: the position of the element of that rank; equal ones are in order."""
+    code = Code(module, "bisect", [POINTER, I64, I64, POINTER, POINTER], keys.lanes, result=I64)
+    source, n, rank, scratch, words = code.args
+    builder, bits = code.builder, ir.IntType(keys.lanes)
+    loader = keys.loader(code, {word: code.get(words, number) for number, word in enumerate(ORDER)})
+
+    def count_of(hits: ir.Value) -> ir.Value:
+        return builder.zext(code.intrinsic("ctpop", bits, [builder.bitcast(hits, bits)]), I64)
+
+    least, greatest = (code.variable(code.splat(keys.type(value))) for value in (-1, 0))
+    with code.count(0, n, keys.lanes) as i:
+        mask = code.first_lanes(builder.sub(n, i))
+        key = loader.load(source, i, mask)
+        padded = code.select(mask, key, -1)
+        code.store(padded, code.at(scratch, i, keys.bytes), keys.dtype)
+        least.set(code.minimum(least.get(), padded, keys.dtype))
+        greatest.set(code.maximum(greatest.get(), code.select(mask, key, 0), keys.dtype))
+    first = code.horizontal_reduce(partial(code.minimum, dtype=keys.dtype), least.get())
+    last = code.horizontal_reduce(partial(code.maximum, dtype=keys.dtype), greatest.get())
+    with code.count(0, n, keys.lanes) as i:
+        at = code.at(scratch, i, keys.bytes)
+        code.store(builder.sub(code.load(at, keys.dtype), code.splat(first)), at, keys.dtype)
+    # The element's key lies in [low, low + span]: `before` keys are less than low, and `end` are at most low + span.
+    leading = code.intrinsic("ctlz", keys.type, [builder.or_(builder.sub(last, first), keys.type(1)), I1(1)])
+    low, span = code.variable(keys.type(0)), code.variable(builder.lshr(keys.type(-1), leading))
+    before, end = code.variable(0), code.variable(n)
+    with code.loop(lambda: builder.and_(
+            builder.icmp_unsigned("!=", span.get(), keys.type(0)),
+            builder.icmp_signed(">", builder.sub(end.get(), before.get()), I64(1)))):
+        half = builder.lshr(span.get(), keys.type(1))
+        middle = builder.or_(low.get(), builder.xor(span.get(), half))
+        less = code.variable(0)
+        with code.count(0, n, keys.lanes) as i:
+            key = code.load(code.at(scratch, i, keys.bytes), keys.dtype)
+            less.set(builder.add(less.get(), count_of(builder.icmp_unsigned("<", key, code.splat(middle)))))
+        is_above = builder.icmp_signed("<=", less.get(), rank)
+        low.set(builder.select(is_above, middle, low.get()))
+        before.set(builder.select(is_above, less.get(), before.get()))
+        end.set(builder.select(is_above, end.get(), less.get()))
+        span.set(half)
+    left, start, found = code.variable(builder.sub(rank, before.get())), code.variable(0), code.variable(bits(0))
+    with code.loop(lambda: builder.icmp_signed(">=", left.get(), I64(0))):
+        key = code.load(code.at(scratch, start.get(), keys.bytes), keys.dtype)
+        inside = builder.icmp_unsigned("<=", builder.sub(key, code.splat(low.get())), code.splat(span.get()))
+        found.set(builder.bitcast(inside, bits))
+        left.set(builder.sub(left.get(), count_of(inside)))
+        start.set(builder.add(start.get(), I64(keys.lanes)))
+    with code.loop(lambda: builder.icmp_signed("<", left.get(), I64(-1))):  # later hits of the vector
+        hits = builder.zext(found.get(), I64)
+        highest = builder.sub(I64(63), code.intrinsic("ctlz", I64, [hits, I1(1)]))
+        found.set(builder.trunc(builder.xor(hits, builder.shl(I64(1), highest)), bits))
+        left.set(builder.add(left.get(), I64(1)))
+    last = builder.sub(I64(63), code.intrinsic("ctlz", I64, [builder.zext(found.get(), I64), I1(1)]))
+    return code.finish(builder.add(builder.sub(start.get(), I64(keys.lanes)), last))
 
 
 def _emit_find(module: ir.Module, keys: Keys) -> ir.Function:
