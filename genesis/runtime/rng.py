@@ -8,6 +8,7 @@ draw from a Mersenne Twister of the same seed instead.
 from __future__ import annotations
 
 import contextlib
+from array import array
 from collections.abc import Iterator
 from random import SystemRandom
 from typing import Any, ClassVar, Protocol, Self
@@ -18,6 +19,7 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.mersenne_twister import STATE_BYTES, MersenneTwister
 
 MASK = (1 << 64) - 1
+SEED, COUNTER, CHANGING = range(3)  # of a generator's words
 
 _entropy = SystemRandom()
 PYTORCHS_SEED = 67280421310721  # of a torch.Generator that is given none
@@ -32,7 +34,10 @@ class Generator:
     (0, 100, (7, 101))
     """
 
-    __slots__ = ("_counter", "_seed", "_twister", "device")
+    __slots__ = ("_twister", "device", "words")
+
+    words: array[int]
+    """The seed, the counter, and 1 while a thread changes them: instructions draw from the default generator by its words."""
 
     in_pytorchs_order: ClassVar[bool] = False
     """Whether numbers on the CPU are PyTorch's of the same seed; `genesis.as_torch.install` sets it."""
@@ -40,7 +45,7 @@ class Generator:
     def __init__(self, seed: int | DeviceLike = None, device: DeviceLike = None) -> None:
         if not isinstance(seed, int):  # PyTorch's first argument is the device, whose numbers are those of any other
             seed, device = None, seed or device
-        self.device = device_of(device or "cpu")
+        self.device, self.words = device_of(device or "cpu"), array("Q", [0, 0, 0])
         if seed is None:
             seed = PYTORCHS_SEED if Generator.in_pytorchs_order else _entropy.getrandbits(64)
         self.manual_seed(seed)
@@ -50,39 +55,44 @@ class Generator:
         if not hasattr(seed, "__index__"):
             raise ArgumentTypeError(f"manual_seed: seed is a {type(seed).__name__}; want an int")
         with _lock:
-            self._seed, self._counter = seed.__index__() & MASK, 0
+            self.words[:2] = array("Q", [seed.__index__() & MASK, 0])
             self._twister: MersenneTwister | None = None
         return self
 
     def seed(self) -> int:
         """Start a stream from an unpredictable seed, and return the seed."""
-        return self.manual_seed(_entropy.getrandbits(64))._seed
+        return self.manual_seed(_entropy.getrandbits(64)).initial_seed()
 
     def initial_seed(self) -> int:
         """The seed of the present stream."""
-        return self._seed
+        return self.words[SEED]
 
     def reserve(self, draws: int) -> int:
         """Set aside `draws` numbers of the stream; return the first one's position in it. Any thread may ask."""
         if draws < 0:
             raise ValueError(f"reserve: draws is {draws}; want 0 or more")
         # A range of the counter per draw, even in a program that replays: no two draws share a number.
+        words = self.words
         with _lock:
-            start = self._counter
-            self._counter = (start + draws) & MASK
+            words[CHANGING] = 1
+            try:
+                start = words[COUNTER]
+                words[COUNTER] = (start + draws) & MASK
+            finally:
+                words[CHANGING] = 0
         return start
 
     def twister(self) -> MersenneTwister:
         """The Mersenne Twister of PyTorch's generator with this seed."""
         if self._twister is None:
             with _lock:
-                self._twister = self._twister or MersenneTwister(self._seed)
+                self._twister = self._twister or MersenneTwister(self.words[SEED])
         return self._twister
 
     def state(self) -> tuple[int, int]:
         """(seed, counter): what `set_state` needs to continue from here."""
         with _lock:
-            return self._seed, self._counter
+            return self.words[SEED], self.words[COUNTER]
 
     def stored(self) -> bytes:
         """The state as bytes: 16, or as many as PyTorch's has where numbers come in its order."""
@@ -103,7 +113,7 @@ class Generator:
                 state = self.twister().set_state(words)
         seed, counter = state
         with _lock:
-            self._seed, self._counter = seed & MASK, counter & MASK
+            self.words[:2] = array("Q", [seed & MASK, counter & MASK])
 
 
 class SupportsList(Protocol):

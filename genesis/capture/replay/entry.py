@@ -194,15 +194,22 @@ class Entry:
         if self._replays & (self._replays - 1):
             return
         sources = [source for step in self._steps for _, source in step.slots]
-        computes = any(source[0] != "leaf" for source in sources) or self._optimizer_steps or self._draws is not None
+        draws = self._draws if self._draws_natively(sources) else None
+        computes = draws is None and (
+            any(source[0] != "leaf" for source in sources) or self._optimizer_steps or self._draws is not None)
         settling = Settling(self._steps, self._given, self.reads, self.results, self._single, self._cleared,
-                            partial(self._computed, sources) if computes else None)
+                            partial(self._computed, sources) if computes else None, draws)
         try:
             self.native = settling.replay(self._check, self.modes)
         except Refused as reason:
             self.refusal, self.is_settled = str(reason), not reason.passes
         else:
             self.is_settled = True
+
+    def _draws_natively(self, sources: Sequence[Source]) -> bool:
+        """Whether all numbers that change are leaves and random draws, of a single program: no Python comes between."""
+        single = len(self._steps) == 1 and not self._optimizer_steps and not self._steps[0].program.plan.collectives
+        return single and all(source[0] in ("leaf", "seed", "draw") for source in sources)
 
     def _computed(self, sources: Sequence[Source], taken: TakenSteps, *leaves: Any) -> Sequence[Scalar] | None:
         """The numbers of slots, after the optimizers' steps; None if a step would differ."""

@@ -29,6 +29,7 @@ from genesis.capture.replay.python_calls import NOTHING, PythonCalls
 from genesis.capture.replay.result_words import ResultWords, word_address
 from genesis.capture.replay.single_program import TensorChanges
 from genesis.ir.annotations import Attributes
+from genesis.runtime import rng
 from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Register
@@ -164,6 +165,7 @@ class NativeReplay:
             self._tell_backwards(words[k], previous[k])
             numbers = numbers if k else self._computed()
         self._fill(k, words, temporary, numbers)
+        self._draw(step.slots.draws)
         for tensor, name, value, _ in assignments:
             code.emit("SET", tensor, name, value)
         run = code.emit("RUN", step.program.program.address)
@@ -222,10 +224,16 @@ class NativeReplay:
         code = self._code
         for tensor, name, _, before in assignments:
             code.emit("SET", tensor, name, before)
+        self._draw(self._steps[-1].slots.draws, back=True)
         if self._is_locked:
             code.call(self._calls.take_back)
         self._release(words)
         code.emit("MISS")
+
+    def _draw(self, draws: int | None, back: bool = False) -> None:
+        """Move the random numbers' counter behind those that the slots draw, or back."""
+        if draws is not None:
+            self._code.emit("ADD", _random_word(rng.COUNTER), -draws if back else draws)
 
     def _release(self, words: Sequence[ResultWords]) -> None:
         for step, one in zip(self._steps, words, strict=True):
@@ -309,11 +317,24 @@ class NativeReplay:
             code.emit("STORE", arena, 0)
         else:
             code.emit("ADDRESS", arena, temporary)
+        drawn = {} if filled.draws is None else {k: s for k, s in filled.sources.items() if s[0] != "leaf"}
         registers = {} if filled.compute is not None and numbers is None else {
             k: self._leaves[source[1]] if numbers is None else code.item(numbers, index)
-            for index, (k, source) in enumerate(filled.sources.items(), filled.first)}
+            for index, (k, source) in enumerate(filled.sources.items(), filled.first) if k not in drawn}
+        if drawn:  # no other thread may be changing the words
+            code.emit("WORD", _random_word(rng.CHANGING), 0)
         for k, (value, (slot, kind)) in enumerate(zip(filled.numbers, slots, strict=True)):
-            if k in registers:
+            if k in drawn:
+                word, *offset = drawn[k]
+                code.emit("COPY", slot, _random_word(rng.SEED if word == "seed" else rng.COUNTER))
+                for number in offset:
+                    code.emit("ADD", slot, number)
+            elif k in registers:
                 code.emit("REAL" if kind == "d" else "INTEGER", slot, registers[k])
             else:
                 code.emit("STORE", slot, *struct.unpack("q", struct.pack(kind, value)))
+
+
+def _random_word(number: int) -> int:
+    """The address of a word of the default random numbers' generator."""
+    return word_address(rng.default_generator.words, number)

@@ -34,6 +34,7 @@ class NativeSlots(NamedTuple):
         numbers: the numbers of the recorded call; `sources` are those of numbers that change.
         compute: computes these from a call's leaves, for all programs; None if they are leaves themselves.
         first: the first of the computed numbers that is this program's.
+        draws: how many random numbers the call draws, if instructions reserve them: then `compute` is None.
     """
 
     inputs: Sequence[tuple[int | Array | BufferOf, int]]
@@ -41,6 +42,7 @@ class NativeSlots(NamedTuple):
     sources: Mapping[int, Source]
     compute: Compute | None
     first: int
+    draws: int | None = None
 
 
 class NativeStep(NamedTuple):

@@ -38,15 +38,16 @@ class Settling:
         given: the number of each input among the arrays that the check returns.
         single: the replay by Python of a call that is one program and reads no value.
         cleared: the sources of tensors whose gradients are lost.
-        compute: returns the numbers that change; None where they are leaves.
+        compute: returns the numbers that change; None where they are leaves, or random draws of instructions.
+        draws: how many numbers instructions draw; None where Python does, or nothing.
     """
 
     def __init__(
         self, steps: Sequence[ReplayStep], given: Mapping[InputSource, int], reads: Sequence[Read], results: Results,
-        single: SingleProgramReplay | None, cleared: Sequence[Source], compute: Compute | None,
+        single: SingleProgramReplay | None, cleared: Sequence[Source], compute: Compute | None, draws: int | None,
     ) -> None:
         self._steps, self._given, self._reads, self._results = steps, given, reads, results
-        self._single, self._cleared, self._compute = single, cleared, compute
+        self._single, self._cleared, self._compute, self._draws = single, cleared, compute, draws
         self._firsts = [0, *accumulate(len(step.slots) for step in steps)]
 
     def replay(self, check: EntryCheck, modes: Mode) -> NativeReplay:
@@ -98,7 +99,7 @@ class Settling:
         nodes = [step.program.nodes[at] for at in step.program.positions]
         inputs = [self._input(one, node.dtype.itemsize, programs) for one, node in zip(step.inputs, nodes, strict=True)]
         reads = [NativeRead(_buffer(read.source, programs), read.values) for read in self._reads if read.position == position]
-        slots = NativeSlots(inputs, step.numbers, dict(step.slots), self._compute, self._firsts[position])
+        slots = NativeSlots(inputs, step.numbers, dict(step.slots), self._compute, self._firsts[position], self._draws)
         return NativeStep(programs[position], slots, reads)
 
     def _input(

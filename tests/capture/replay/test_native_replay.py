@@ -14,6 +14,7 @@ from genesis import nn, optim
 from genesis.capture.replay import settling
 from genesis.execution import result_pool
 from genesis.nn import functional as F
+from genesis.runtime import rng
 from genesis.runtime.instructions import MISSED, are_possible
 from tests.robustness.interrupts import interrupt, moments_of
 
@@ -442,3 +443,34 @@ def test_replays_are_counted():
     assert entry.replays == replays + 3
     assert {name: after[name] - before[name] for name in ("flushes", "plan_hits", "native_calls", "plans_built")} == {
         "flushes": 3, "plan_hits": 3, "native_calls": 3, "plans_built": 0}
+
+
+def test_random_numbers_of_instructions_are_the_streams():
+    def draws(x):
+        return genesis.rand(3), genesis.randn(2) + x
+
+    compiled, one = genesis.compile(draws), genesis.ones(2)
+    genesis.manual_seed(5)
+    want = [draws(one) for _ in range(5)]
+    after = genesis.get_rng_state()
+    genesis.manual_seed(5)
+    for found, expected in zip([compiled(one) for _ in range(5)], want, strict=True):
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(x.numpy(), y.numpy())
+    assert genesis.get_rng_state() == after
+    assert compiled.entries[0].native.replays
+
+
+def test_a_replay_that_fails_or_misses_has_drawn_once_or_not_at_all():
+    compiled, table = genesis.compile(lambda table, places: table[places] + genesis.rand(2)), genesis.zeros(3)
+    for _ in range(4):
+        compiled(table, genesis.tensor([0, 1]))
+    before = genesis.get_rng_state()
+    with pytest.raises(IndexError):
+        compiled(table, genesis.tensor([0, 3])).tolist()
+    assert genesis.get_rng_state() == (before[0], before[1] + 2)  # those of the call of the function
+    genesis.set_rng_state(before)
+    rng.default_generator.words[rng.CHANGING] = 1  # as if another thread were drawing: Python waits its turn
+    compiled(table, genesis.tensor([0, 1]))
+    rng.default_generator.words[rng.CHANGING] = 0
+    assert genesis.get_rng_state() == (before[0], before[1] + 2)
