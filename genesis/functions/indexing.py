@@ -25,8 +25,8 @@ from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_place import write
-from genesis.tensor.small_writes import set_in_memory
 from genesis.tensor.views import view
+from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.recording_hooks import is_recording
 
 Part = Any  # one of the types below, or an invalid object
@@ -67,6 +67,8 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
         return
     items, tensors = _parsed(self, index)
     target = view(self, "subscript", items) if items else self
+    if not tensors and _is_written(value, target):  # `x[i] += y` ends so
+        return
     if not isinstance(value, Tensor):
         refuse_number("index", value, self.dtype)
         value = from_data(value, device=self.device) if not isinstance(value, int | float | complex) else value
@@ -88,6 +90,19 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     if not isinstance(value, Tensor):
         value = filled(value, (), target.dtype, target.device)
     write(target, call(OPERATIONS["index_put"], (target, value, axes, False, "index", True, *positions)))
+
+
+def _is_written(value: object, target: Tensor) -> bool:
+    """Whether `value` views the very elements that `target` views, as `x[i] += y` ends; a write is counted, as in PyTorch."""
+    root = target._base
+    if root is None or not isinstance(value, Tensor) or value._base is not root or value._seen != root._changes:
+        return False
+    ours, theirs = [(t._layout, t._array.node.dtype, t._element_map, t._detached, t._untracked) for t in (value, target)]
+    if ours != theirs or root._is_inference or (root._requires_grad and root.is_leaf):
+        return False
+    root._changes += 1
+    value._seen = root._changes
+    return True
 
 
 def _parsed(tensor: Tensor, index: Index) -> Subscript:

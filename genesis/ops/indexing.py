@@ -307,3 +307,29 @@ def index_put(
     written = scatter_value(merged, linear, source, at, "add" if accumulate else "set")
     front = reshape_value(written, tuple([input.shape[a] for a in order]))
     return permute_value(front, [order.index(a) for a in range(input.ndim)])
+
+
+# ---- views whose offset is an argument of the program ----
+def _places(offset: Value, shape: Shape, strides: Shape) -> Value:
+    """The flat positions (n,) of the elements of a view."""
+    places = expand(cast(offset, int64), shape)
+    for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
+        if extent > 1 and stride:
+            row = tuple(extent if a == axis else 1 for a in range(len(shape)))
+            places = places + reshape_value(iota(offset.graph, extent), row) * stride
+    return reshape_value(places, (numel(shape),))
+
+
+@composite("dynamic_view", 1, method=False, public=False, takes_complex=True)
+def dynamic_view(input: Value, offset: Value, shape: Shape, strides: Shape) -> Value:
+    """The elements of `input` at a layout (shape, strides, offset), which the caller has found to lie within it."""
+    flat = reshape_value(input, (numel(input.shape),))
+    return reshape_value(gather_value(flat, _places(offset, shape, strides), 0), shape)
+
+
+@composite("dynamic_put", 2, method=False, public=False, takes_complex=True)
+def dynamic_put(base: Value, value: Value, offset: Value, shape: Shape, strides: Shape) -> Value:
+    """`base` with its elements at such a layout replaced by `value`; each lies in one place."""
+    flat = reshape_value(base, (numel(base.shape),))
+    source = reshape_value(expand(cast(value, base.dtype), shape), (numel(shape),))
+    return reshape_value(scatter_value(flat, _places(offset, shape, strides), source, 0, "set"), base.shape)

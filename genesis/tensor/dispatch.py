@@ -37,6 +37,7 @@ from genesis.tensor.size import Size
 from genesis.tensor.trace_inputs import enter
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.transfer import sent
+from genesis.tensor.varying_offsets import with_offset_as_argument
 from genesis.tensor.view_memory import array_in_root, array_over
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.scopes import innermost
@@ -225,6 +226,9 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     return call(operation, *with_numbers_read(operation, arguments, attributes), bare)
                 nodes = trace.nodes
                 code, offset = user_line()
+                if step is None and (again := with_offset_as_argument(trace, key, code, offset, arguments, attributes)):
+                    trace.closed = False
+                    return call(*again, None, bare)
                 trace.lines.append((len(nodes), code, offset, innermost.scope, key))
                 if step is None:
                     step = defined(trace, operation, arguments, attributes, key)

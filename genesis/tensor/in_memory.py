@@ -10,15 +10,17 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import STORED, DType, bool_, float32, float64, int8, int16, int32, int64, uint8
-from genesis.ir.graph import Node
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import CPU
+from genesis.runtime.references import is_sole_owner
 from genesis.tensor.handle import Tensor, from_values, root_of
+from genesis.tracing.memory import Memory
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
 MANY = 8  # of fewer, a script meets each choice soon
-_SMALL = 1 << 20  # bytes of one: larger ones are read by the kernels that use them
+FEW = 1 << 16  # bytes of a tensor that is copied before a write, if others may see its memory
+SMALL = 1 << 20  # bytes of one: larger ones are read by the kernels that use them
 _EXACT = frozenset((float32, float64, bool_, uint8, int8, int16, int32, int64))  # NumPy rounds numbers as kernels do
 _LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
 
@@ -26,27 +28,40 @@ _LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
 def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
     """A copy of the values of a small tensor of `dtype`; None unless they have been computed, on the host.
 
-    None too if a gradient may ask where they came from, and for a view of a part, whose offset is a number of a program anyway.
-    The caller holds LOCK: a compiled call in another thread may write them.
+    None too if a gradient may ask where they came from. The caller holds LOCK, as a compiled call in another thread may write
+    them.
     """
-    if not isinstance(tensor, Tensor) or tensor.__class__ is not Tensor:
+    if not isinstance(tensor, Tensor) or tensor.__class__ is not Tensor or tensor._element_map is not None:
         return None
-    if tensor._requires_grad and thread_state.grad_enabled:
+    node = tensor._array.node
+    if node.dtype is not dtype or node.nbytes > SMALL or (tensor._requires_grad and thread_state.grad_enabled):
         return None
     root = root_of(tensor)
-    node, memory = root._array.node, root._array.memory
-    if memory is None or memory.buffer.device is not CPU or node.nbytes > _SMALL or node.dtype is not dtype:
+    memory = root._array.memory
+    if memory is None or memory.buffer.device is not CPU or root._array.node.dtype is not dtype:
         return None
-    if root is not tensor and not _is_whole(tensor, node):
-        return None
-    return np.frombuffer(memory.values_as_bytes(dtype), dtype.numpy).reshape(tensor._array.node.shape)
+    if root is not tensor:
+        memory = memory.at(tensor.layout, dtype, dtype)
+    return np.frombuffer(memory.values_as_bytes(dtype), dtype.numpy).reshape(node.shape)
 
 
-def _is_whole(view: Tensor, root: Node) -> bool:
-    """Whether a view has its root's elements, in order: it differs in its shape alone."""
-    layout = view.layout
-    same = view._element_map is None and view._array.node.dtype is root.dtype
-    return same and layout.is_contiguous and not layout.offset and view._array.node.numel == root.numel
+def writable_memory(root: Tensor, view: Tensor | None = None, names: int = 0) -> Memory | None:
+    """Memory with the values of `root` that only it, and a view of it, will see: its own, or a copy if it is small.
+
+    None for other values, pending ones, and those that the outside sees. The caller holds LOCK, and has `names` for the view's
+    array.
+    """
+    memories = [root._array.memory]
+    if memories[0] is None or memories[0].buffer.device is not CPU or memories[0].buffer.shared:
+        return None
+    is_own = is_sole_owner([root._array], 1) and is_sole_owner(memories, 1)
+    views = 0
+    if view is not None and view._array.memory is not None and view._array.memory.buffer is memories[0].buffer:
+        views = 1
+        is_own = is_own and is_sole_owner([view._array], 1 + names) and is_sole_owner([view._array.memory], 1)
+    if is_own and is_sole_owner([memories[0].buffer], 1 + views):
+        return memories[0]
+    return memories[0].copied(root.dtype, CPU) if root._array.node.nbytes <= FEW else None
 
 
 def all_in_memory(tensors: Sequence[object]) -> list[np.ndarray] | None:

@@ -17,13 +17,17 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops import indexing
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
+from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, share_storage, tensor_of
+from genesis.tensor.in_memory import writable_memory
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
-from genesis.tracing.trace import Array, Change
+from genesis.tracing.trace import LOCK, Array, Change, Trace, critical
+
+_FEW_CALLS = 16  # before a write: more may be a program that repeats with it
 
 
 def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor:
@@ -66,6 +70,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if tensor._base is None:
         _store(tensor, rederived(tensor, value) if keeps_derivation else value)
     else:
+        del array  # an owner of the memory
         _write_view(tensor, root, value, unrecorded, keeps_derivation)
         array_of(tensor)
     if tensor._untracked:
@@ -90,18 +95,46 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
     if tensor._element_map is not None:
         value = _call_with(not unrecorded, tensor._element_map, (value,))
     memory = root._array.memory
-    if memory is not None and memory.buffer.shared and (
-        keeps_derivation or not (value._array.node.differentiable or root._array.node.differentiable)
-    ):
-        storage_written(root)
-        memory.at(layout, tensor.dtype, root.dtype).overwrite(realize(value._array), tensor.dtype)
-        root._changes += 1
-        return
+    if memory is not None:
+        has_derivation = value._array.node.differentiable or root._array.node.differentiable
+        if memory.buffer.shared and (keeps_derivation or not has_derivation):
+            storage_written(root)
+            memory.at(layout, tensor.dtype, root.dtype).overwrite(realize(value._array), tensor.dtype)
+            root._changes += 1
+            return
+        del memory
+        if not has_derivation and _written_at_once(tensor, root, value._array):
+            return
     if tensor.dtype is root.dtype:
         whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
     else:
         whole = _call_with(not unrecorded, "put_part", (root, value, layout))
     _store(root, rederived(root, whole) if keeps_derivation else whole)
+
+
+def _takes_writes(trace: Trace | None) -> bool:
+    """Whether values of `trace` may be computed now to write them at once: it has few calls, a program that repeats wherever
+    the script writes.
+    """
+    state = thread_state
+    if state.recorder is not None or state.deferred or critical.running:
+        return False
+    return trace is None or trace.done or (not trace.closed and len(trace.lines) <= _FEW_CALLS and trace.device is CPU)
+
+
+def _written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
+    """Write into a view's part of memory that its root alone owns, if few calls lead to the value; whether that was done."""
+    if root._requires_grad or not _takes_writes(value.trace):
+        return False
+    written = realize(value)
+    with LOCK:
+        memory = writable_memory(root, tensor)
+        if memory is None:
+            return False
+        memory.at(tensor.layout, tensor.dtype, root.dtype).overwrite(written, tensor.dtype)
+        root._array = Array.realized(memory.buffer, memory.layout, root.dtype)
+        root._changes += 1
+    return True
 
 
 def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -126,6 +159,8 @@ def read_in_root(tensor: Tensor) -> None:
     view, root = array_of(tensor), tensor._base
     whole, layout = root._array, tensor._layout
     if view.memory is None or whole.memory is None or whole.memory.buffer.nbytes < indexing.LARGE:
+        return
+    if _takes_writes(thread_state.trace) and writable_memory(root, tensor, 1) is not None:
         return
     if not (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
             or tensor.dtype is not root.dtype or tensor._element_map is not None):

@@ -1,4 +1,4 @@
-"""Elements of a small tensor in memory are set there at once: no program then depends on which elements a script has picked."""
+"""Elements of a tensor in memory are set there at once: no program then depends on which elements a script has picked."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, root_of
-from genesis.tensor.in_memory import number_for, values_in_memory
+from genesis.tensor.in_memory import FEW, SMALL, number_for, values_in_memory, writable_memory
 from genesis.tensor.in_place import note
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK, Array, Change, nowhere
 
-_FEW = 1 << 16  # bytes: a write copies the tensor, as arrays are immutable
-
 
 def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
-    """Set elements of a small tensor in memory, or one just filled, as `tensor[index] = value`; whether that was done.
+    """Set elements of a tensor in memory, or of a small one just filled, as `tensor[index] = value`; whether that was done.
 
     The index is NumPy's: ints and slices, or one tensor. Where a gradient, a recorded call, a transform or the outside may ask,
     nothing is done, nor where something does not fit.
@@ -33,31 +31,41 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
         return False
     with LOCK:
         root = root_of(tensor)
-        before, dtype = root._array, root._array.node.dtype
-        if before.node.nbytes > _FEW or not _is_plain(tensor, root) or tensor.dtype is not dtype:
+        dtype = root._array.node.dtype
+        if not _is_plain(tensor, root) or tensor.dtype is not dtype:
+            return False
+        if isinstance(value, Tensor) and value._base is root:  # `x[i] += y` ends so, and has been written
             return False
         at, given = _index(index), _given(value, dtype)
         if at is None or given is None:
             return False
+        memory = writable_memory(root, tensor if tensor is not root else None) or _filled(root._array)
+        if memory is None:
+            return False
+        layout = tensor._layout
+        part = (memory if layout is None else memory.at(layout, dtype, dtype)).numpy(dtype)
         try:
-            whole = _whole(before)
-            if whole is None:
+            if not _is_little(part, at):
                 return False
-            part, layout = whole, tensor._layout
-            if layout is not None:
-                size = dtype.itemsize
-                part = np.ndarray(layout.shape, whole.dtype, whole, layout.offset * size, [s * size for s in layout.strides])
             part[at] = given
         except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
             return False
         change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
-        note(before, change)
+        note(root._array, change)
         if tensor is not root:
             note(tensor._array, change)
-        memory = Memory.of(whole, dtype, CPU)
-        root._array = Array.realized(memory.buffer, memory.layout, dtype)
+        root._array = Array.realized(memory.buffer, memory.layout, dtype)  # arrays are immutable: another value, another one
         root._changes += 1
     return True
+
+
+def _is_little(whole: np.ndarray, at: Any) -> bool:
+    """Whether so few elements are set that kernels would not be faster; a mask is searched whole."""
+    if whole.nbytes <= FEW:
+        return True
+    if isinstance(at, np.ndarray):
+        return at.dtype != np.bool_ and at.size * (whole[0].nbytes if len(whole) else 0) <= SMALL
+    return whole[at].nbytes <= SMALL
 
 
 def _is_plain(tensor: Tensor, root: Tensor) -> bool:
@@ -91,23 +99,18 @@ def _given(value: object, dtype: DType) -> Any:
     return values_in_memory(value, dtype) if isinstance(value, Tensor) else number_for(value, dtype)
 
 
-def _whole(array: Array) -> np.ndarray | None:
-    """A copy of a root's elements: in memory that is its own, or those of a constant that it is filled with."""
-    node, memory = array.node, array.memory
-    if memory is not None:
-        if memory.buffer.device is not CPU or memory.buffer.shared:
-            return None
-        return np.frombuffer(bytearray(memory.values_as_bytes(node.dtype)), node.dtype.numpy).reshape(node.shape)
-    trace = array.trace
-    if trace is None or trace is not thread_state.traces.get(CPU.name) or trace.closed:
+def _filled(array: Array) -> Memory | None:
+    """The memory of a small pending value that is one constant everywhere."""
+    node, trace = array.node, array.trace
+    if node.nbytes > FEW or trace is None or trace is not thread_state.traces.get(CPU.name) or trace.closed:
         return None
-    if node.op != "view" or any(node.attrs["strides"]):
+    if array.memory is not None or node.op != "view" or any(node.attrs["strides"]):
         return None
     source = trace.nodes[node.inputs[0]]
     if source.shape or source.op not in ("constant", "scalar"):
         return None
     value = number_for(source.attrs["value"] if source.op == "constant" else trace.scalars[source.attrs["slot"]], node.dtype)
-    return None if value is None else np.full(node.shape, value, node.dtype.numpy)
+    return None if value is None else Memory.of(np.full(node.shape, value, node.dtype.numpy), node.dtype, CPU)
 
 
 replayable_module(__name__)

@@ -1,0 +1,67 @@
+"""Views at varying offsets: where a script takes another part each time, the offset becomes an argument of the program.
+
+A view's offset is part of the program otherwise, as then it folds into the kernels that read it.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+from genesis.ir.annotations import Attributes
+from genesis.ir.dtypes import STORED
+from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
+from genesis.ops.registry import OPERATIONS, Operation
+from genesis.tensor.handle import CallArguments, Tensor, tensor_of
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Trace
+from genesis.tracing.trie import Key
+
+_OFTEN = 8  # plans of a place, for two offsets at least, before its offset becomes an argument
+_MOST = 4096  # places that are remembered
+_planned: dict[Any, tuple[int, int, int]] = {}  # place -> the number of its calls that were new, and two of their offsets
+
+
+def with_offset_as_argument(
+    trace: Trace, key: Key, code: CodeType | None, instruction: int, arguments: CallArguments, attributes: Attributes | None
+) -> tuple[Operation, CallArguments] | None:
+    """The call that takes a view's offset as an argument of the program, for a call that is new in the trie.
+
+    None unless the offset varies at its place, and for other operations. The place is the user's instruction and the number of
+    calls before it, so unrolled loops are no variation.
+    """
+    operation = key[0]
+    if not (operation.is_view or operation.name == "put") or thread_state.recorder is not None or thread_state.deferred:
+        return None
+    first = arguments[0]
+    if not isinstance(first, Tensor) or first.dtype in STORED:
+        return None
+    at = _layout(operation, first, arguments, attributes or {})
+    if at is None:
+        return None
+    place = (code, instruction, len(trace.lines), operation, first.shape, at.shape, at.strides)
+    calls, one, other = _planned.get(place, (0, at.offset, at.offset))
+    if calls < _OFTEN or one == other:
+        if len(_planned) > _MOST:
+            _planned.clear()
+        _planned[place] = calls + 1, one, at.offset if one == other else other
+        return None
+    steps = trace.step.children
+    for former in [step for step in steps if step[:3] == key[:3]]:  # otherwise what follows would be planned for each of them
+        del steps[former]
+    offset = tensor_of(trace.handle(trace.enter_scalar(at.offset)))  # so 0 and 1 are arguments too
+    if operation.name == "put":
+        return OPERATIONS["dynamic_put"], (first, arguments[1], offset, at.shape, at.strides)
+    return OPERATIONS["dynamic_view"], (first, offset, at.shape, at.strides)
+
+
+def _layout(operation: Operation, first: Tensor, arguments: CallArguments, attributes: Attributes) -> Layout | None:
+    """The elements that a view or a write refers to; None where its definition raises."""
+    if operation.name == "put":
+        return Layout(**attributes)
+    if operation.name == "view_at":
+        return arguments[1]  # type: ignore[no-any-return]
+    try:
+        return LAYOUT_RULES[operation.name](contiguous_layout(first.shape), *arguments[1:], **attributes)
+    except (ValueError, TypeError, IndexError):
+        return None

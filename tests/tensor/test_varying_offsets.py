@@ -1,0 +1,111 @@
+"""A view's offset that varies becomes an argument of the program: values and gradients as PyTorch's, and few programs."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.tracing.state import current_trace
+
+
+def plans():
+    return genesis.debug.stats()["plans_built"]
+
+
+def taken(library, weight, index, scale):
+    """The gradient of a part of a result, whose offset is that of `index`."""
+    (library.tanh(weight * scale)[index] ** 2).sum().backward()
+    gradient, weight.grad = weight.grad, None
+    return gradient.tolist()
+
+
+PARTS = {
+    "an element": lambda rng: (rng.randrange(6), rng.randrange(-5, 5)),
+    "a row": lambda rng: rng.randrange(-6, 6),
+    "a column": lambda rng: (slice(None), rng.randrange(5)),
+    "a window": lambda rng: (lambda r, c: (slice(r, r + 3), slice(c, c + 2)))(rng.randrange(4), rng.randrange(4)),
+    "every other": lambda rng: (lambda r: slice(r, r + 3, 2))(rng.randrange(4)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_what_has_a_gradient(part, dtype):
+    rng = random.Random(part)
+    weights = [library.linspace(-1, 1, 30).reshape(6, 5).to(getattr(library, dtype)).detach() for library in (genesis, torch)]
+    for weight in weights:
+        weight.requires_grad_()
+    counted = []
+    for number in range(40):
+        index = PARTS[part](rng)
+        if dtype == "complex64":
+            ours, theirs = (library.view_as_real(library.tanh(weight.detach() * 1.5)[index].clone()).tolist()
+                            for library, weight in zip((genesis, torch), weights, strict=True))
+        else:
+            ours, theirs = (taken(library, weight, index, 1.5) for library, weight in zip((genesis, torch), weights, strict=True))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6, err_msg=f"{number} {index}")
+        counted.append(plans())
+    assert counted[-1] - counted[0] <= 10
+
+
+def scores(library, weight, tags):
+    total = weight.sum() * 0
+    for before, after in zip(tags, tags[1:], strict=False):
+        total = total + weight[before, after] * weight[after, before].exp()
+    total.backward()
+    gradient, weight.grad = weight.grad, None
+    return total.item(), gradient.tolist()
+
+
+def test_many_places_in_one_program():
+    rng = random.Random(0)
+    ours, theirs = (library.linspace(-1, 1, 16).reshape(4, 4).requires_grad_() for library in (genesis, torch))
+    built = []
+    for _ in range(60):
+        tags = [rng.randrange(4) for _ in range(7)]
+        for have, want in zip(scores(genesis, ours, tags), scores(torch, theirs, tags), strict=True):
+            np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+        built.append(plans())
+    assert built[-1] - built[30] == 0  # 4 ** 7 programs if each path were one
+
+
+def test_writes_into_what_is_pending():
+    rng, built = random.Random(1), []
+    for _ in range(40):
+        row, column = rng.randrange(5), rng.randrange(4)
+        results = []
+        for library in (genesis, torch):
+            w = library.ones(3, requires_grad=True)
+            x = library.arange(20.0).reshape(5, 4) * w.sum()
+            x[row, 1:] = w * 2
+            x[column] += 1
+            x[row, column] *= 3
+            (x * x).sum().backward()
+            results.append((x.tolist(), w.grad.tolist()))
+        assert results[0] == results[1]
+        built.append(plans())
+    assert built[-1] == built[30]
+
+
+def test_unrolled_loops_fold_their_views():
+    x = genesis.arange(60.0).reshape(30, 2).clone().requires_grad_()
+    for _ in range(12):
+        total = x[0] * 0
+        for at in range(30):
+            total = total + x[at] * at
+        assert "gather" not in {node.op for node in current_trace().nodes}
+        total.sum().backward()
+    assert x.grad[:, 0].tolist() == [12.0 * at for at in range(30)]
+
+
+def test_recorded_calls_keep_their_offsets():
+    x = genesis.arange(12.0).clone()
+
+    def part(at):
+        return (x * 2)[at : at + 3].sum()
+
+    compiled = genesis.compile(part)
+    for at in range(9):
+        assert compiled(at).item() == compiled(at).item() == part(at).item() == 2 * (3 * at + 3)
