@@ -140,6 +140,7 @@ NAMES: dict[str, str | Callable[[Call], str]] = {
     "subscript": _subscript, "flatten": "ViewBackward0", "unflatten": "ViewBackward0", "reshape": "ViewBackward0",
     "reshape_copy": "UnsafeViewBackward0", "hstack": "CatBackward0", "vstack": "CatBackward0", "tile": "RepeatBackward0",
     "pad": _padding, "put": "torch::autograd::CopySlices", "narrow": "SliceBackward0", "view_at": "AsStridedBackward0",
+    "dynamic_put": "torch::autograd::CopySlices", "dynamic_view": "AsStridedBackward0",
     "scatter": lambda call: "ScatterBackward1" if call.axes[-1] is None else "ScatterBackward0",
     "permute": lambda call: "TBackward0" if call.arguments[1] in ((-1, -2), (-1,)) else "PermuteBackward0",  # `t`
     "diag": lambda call: "DiagEmbedBackward0" if call.axes[0] == 1 else "DiagonalBackward0_copy",

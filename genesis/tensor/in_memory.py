@@ -20,7 +20,7 @@ from genesis.tracing.trace import LOCK
 
 MANY = 8  # of fewer, a script meets each choice soon
 FEW = 1 << 16  # bytes of a tensor that is copied before a write, if others may see its memory
-SMALL = 1 << 20  # bytes of one: larger ones are read by the kernels that use them
+SMALL = 1 << 18  # bytes of one: larger ones are read by the kernels that use them
 _EXACT = frozenset((float32, float64, bool_, uint8, int8, int16, int32, int64))  # NumPy rounds numbers as kernels do
 _LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
 

@@ -21,7 +21,7 @@ from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, share_storage, tensor_of
-from genesis.tensor.in_memory import writable_memory
+from genesis.tensor.in_memory import FEW, writable_memory
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
@@ -123,8 +123,8 @@ def _takes_writes(trace: Trace | None) -> bool:
 
 
 def _written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
-    """Write into a view's part of memory that its root alone owns, if few calls lead to the value; whether that was done."""
-    if root._requires_grad or not _takes_writes(value.trace):
+    """Write a small value into a view's part of memory of its root alone, if few calls lead to it; whether that was done."""
+    if root._requires_grad or value.node.nbytes > FEW or not _takes_writes(value.trace):
         return False
     written = realize(value)
     with LOCK:

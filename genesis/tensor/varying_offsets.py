@@ -58,7 +58,7 @@ def with_offset_as_argument(
 def _layout(operation: Operation, first: Tensor, arguments: CallArguments, attributes: Attributes) -> Layout | None:
     """The elements that a view or a write refers to; None where its definition raises."""
     if operation.name == "put":
-        return Layout(**attributes)
+        return Layout(*arguments[2:], **attributes)
     if operation.name == "view_at":
         return arguments[1]  # type: ignore[no-any-return]
     try:

@@ -22,7 +22,7 @@ COLLECTIVES = {  # there once `genesis.distributed` is imported, and tested on r
     "scatter_from", "all_to_all", "send_to", "receive_from", "exchange_with",
 }
 INTERNAL = {
-    *COMPLEX, *COLLECTIVES, "view_at", "reshape_copy", "put", "to_dtype", "stop_gradient",
+    *COMPLEX, *COLLECTIVES, "view_at", "reshape_copy", "put", "dynamic_view", "dynamic_put", "to_dtype", "stop_gradient",
     "with_value", "overwrite", "index", "index_put", "uniform", "normal", "randint",
     "dropout", "full", "arange", "linspace", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value",
     "clone",
@@ -281,6 +281,10 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "view_at": [Sample((_M, Layout((2, 3), (6, 2), 1))), Sample((_M, Layout((3, 4), (0, 6), 2)))],
     "reshape_copy": [Sample((values(2, 3), (3, 2)))],
     "put": [Sample((_M, values(3, 2), (3, 2), (6, 3), 1)), Sample((_M, values(4), (4,), (-6,), 18))],
+    "dynamic_view": [Sample((_M, np.array(1), (2, 3), (6, 2))), Sample((_M, np.array(23), (2,), (-5,)))],
+    "dynamic_put": [
+        Sample((_M, values(3, 2), np.array(1), (3, 2), (6, 3))), Sample((_M, values(4), np.array(18), (4,), (-6,))),
+    ],
     "subscript": [Sample((_M, (1, (None, None, 2)))), Sample((_M, (None, (3, 0, -1), 2)))],
     "slice": [Sample((_M, 1, 1, 6, 2))],
     "index": [Sample((_X, (1,), indices(4, 2, 3))), Sample((_X, (0, 2), indices(3, 2), indices(5, 3, 1)))],
