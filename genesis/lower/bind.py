@@ -145,9 +145,9 @@ def _vectorized(
     if lane is not None and unroll and names <= _COPIES and axes[lane][0] <= MOST_STRIDE and len(axes) > 1:
         # 18,432 edges of two columns took 150 us of a pad, and 40 to 50 as scalars.
         return _Vectors(None, {lane})  # scalar: a masked vector takes longer than so few elements
-    every_other = unroll and lane is not None and not in_order and any(strides[lane] == 2 for _, strides in accesses)
+    apart = unroll and lane is not None and not in_order and any(1 < strides[lane] <= MOST_STRIDE for _, strides in accesses)
     unrolled = _with_neighbours(axes, lane, {axis for of, axis in short if of == lane}, len(instructions))
-    return _Vectors(lane, unrolled, every_other or any(of == lane for of, _ in stepping))
+    return _Vectors(lane, unrolled, apart or any(of == lane for of, _ in stepping))
 
 
 def _with_neighbours(axes: Sequence[Axis], lane: int | None, unrolled: set[int], instructions: int) -> set[int]:
@@ -263,6 +263,7 @@ class _Binder:
         self.words = [KernelArg("extent", extent) for extent, _ in axes]
         self.words += [KernelArg("block"), KernelArg("blocks")] if vectors.lane is not None else []
         self.stride_words: dict[tuple[object, ...], tuple[int | str, ...]] = {}  # a value and its strides -> the strides' words
+        self.wide_accesses: dict[tuple[object, ...], dict[int, int]] = {}  # strided ones -> the first of each group, by offset
 
     def add(self, raw: UnboundInstruction, at: IndexMap | None) -> None:
         access = None if at is None else self._access(raw, at)
@@ -270,6 +271,8 @@ class _Binder:
         # A word says whether stores bypass the caches, so that small and large outputs share a kernel. For large ones it makes
         # silu(a * b + c) 1.82 ms instead of 2.24.
         is_tiled = len(self.instructions) in self.tiled_accesses
+        if access is not None and at is not None and raw.level == FULL and raw.name in ("load", "store"):
+            attrs += self._neighbour(raw, at, access.strides)
         if raw.name == "store" and raw.level == FULL and access is not None and (is_tiled or access.strides[-1:] == (1,)):
             attrs += (("stream", self._word(KernelArg("stream", raw.storage))),)
         if is_tiled:
@@ -281,6 +284,19 @@ class _Binder:
             attrs += (("along", 1 if raw.along == 1 else self._word(KernelArg("stride", raw.along))),)
         varies = self._varies(raw, at)
         self.instructions.append(Instruction(raw.name, raw.args, raw.dtype, raw.level, varies, raw.step, access, attrs))
+
+    def _neighbour(self, raw: UnboundInstruction, at: IndexMap, strides: tuple[int | str, ...]) -> InstructionAttrs:
+        """The first access to elements among which are those that this one's lanes skip, and how far this one lies beyond it:
+        they share wide loads or stores."""
+        stride = strides[-1] if self.strided and strides else 0
+        if not isinstance(stride, int) or stride < 2:
+            return ()
+        groups = self.wide_accesses.setdefault((raw.name, raw.storage, raw.dtype, raw.step, at.strides), {})
+        first = next((offset for offset in groups if 0 <= at.offset - offset < stride), None)
+        if first is None:
+            groups[at.offset] = len(self.instructions)
+            return ()
+        return (("neighbour", (groups[first], at.offset - first)),)
 
     def _word(self, word: KernelArg) -> str:
         """The name of a new word."""

@@ -1,15 +1,17 @@
-"""Convolutions with kernels of 3 x 3 in four ninths of the multiplications (Winograd's minimal filtering; Lavin & Gray, 2015).
+"""Convolutions with kernels of 3 x 3 in a third of the multiplications (Winograd's minimal filtering; Lavin & Gray, 2015).
 
-Before: a simplified graph. After: products with windows of 3 x 3, each a step from the next, are sixteen products of as many
-transformed tiles. Two by two results take 16 multiplications instead of 36, and so do the sums of a weight gradient. All
-factors of the transforms are 1, -1, 1/2 and 1/4, so that sums of small integers stay exact.
+Before: a simplified graph. After: products with windows of 3 x 3, each a step from the next, are products of transformed tiles:
+16 for two by two results, which take 36 multiplications otherwise, or 46 for four by four, which take 144, by points among the
+complex numbers (Meng & Brothers, 2019). So are the sums of a weight gradient. All factors of the transforms are powers of two,
+so that sums of small integers stay exact, and rounding errors are those of sums: four by four results of 36 real products would
+have ten times as large ones.
 
 Of volumes, planes are transformed each on its own, and the products sum over the taps along the first axis, too.
 
 Tiles come in groups, of several images or of some rows of one: transforms and products of a group are a point of a loop
-(see `fuse_tiles.py`), so that transformed tiles, four times as many numbers as an image has, stay in cache.
+(see `fuse_tiles.py`), so that transformed tiles, three or four times as many numbers as an image has, stay in cache.
 
-    result = A' [(G w G') * (B' x B)] A          for each tile x of 4 x 4, the next of which begins 2 further on
+    result = A' [(G w G') * (B' x B)] A          for each tile x, two wider than its results, which are next to one another's
     gradient by w = G' [sum (A dy A') * (B' x B)] G
 """
 
@@ -26,19 +28,21 @@ from genesis.lower.index_map import grouped_layout
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of
 from genesis.lower.winograd_transforms import (
     Row,
-    assembled,
     both,
+    factors,
+    factors_of_gradient,
     interleaved,
     part,
+    products_of,
     results_of,
     stacked,
+    sums_of_products,
     transform_gradient,
     transform_kernel,
     transform_tile,
     unstacked,
     weights_of,
 )
-from genesis.ops.layout import Layout
 from genesis.ops.views import reshape_value
 
 # Channels on both sides from which the multiplications that are saved outweigh transforms, and tiles from which they outweigh
@@ -49,6 +53,7 @@ LANES = 6  # a row of fewer tiles does not fill vectors: then neighbours are the
 # The least tiles of a group, for products and for sums over tiles, which add to a result each time: so fewer only where those
 # of both sides stay in a second-level cache. Of 32 and 64 channels of 16 x 16, sums take 5.3 to 6.3 ms so, and 7.7 to 8.7.
 GROUP, FEW_TERMS, TERMS = 96, 128, 256
+GROUP_OF_FOUR = 32  # of four by four results. Zen 4, 16 images of 64 channels of 32 x 32, sums: 32 tiles 7.1 ms, 64 8.8
 
 
 class _Windows(NamedTuple):
@@ -176,9 +181,10 @@ def _total(nodes: Sequence[Node], readers: Sequence[int]) -> int | None:
 
 
 class _Groups(NamedTuple):
-    """Tiles in groups: `images` images, and `rows` rows of tiles of each."""
+    """Tiles of `side` by `side` results in groups: `images` images, and `rows` rows of tiles of each."""
 
     windows: _Windows
+    side: int
     images: int
     rows: int
 
@@ -189,23 +195,29 @@ class _Groups(NamedTuple):
     @property
     def outer(self) -> Shape:
         """The groups: of images, and of rows."""
-        return self.windows.images // self.images, self.windows.height // 2 // self.rows
+        return self.windows.images // self.images, self.windows.height // self.side // self.rows
+
+    @property
+    def columns(self) -> int:
+        return self.windows.width // self.side
 
     @property
     def is_wide(self) -> bool:
         """Whether a row's tiles fill vectors."""
-        return self.windows.width // 2 >= LANES
+        return self.columns >= LANES
 
-    def inner(self, more: int = 0) -> Shape:
-        """The extents of a group, in memory order, with `more` rows and columns."""
-        return self._ordered((self.images, self.rows + more, self.windows.width // 2 + more))
+    @property
+    def inner(self) -> Shape:
+        """The extents of a group, in memory order."""
+        return self._ordered((self.images, self.rows, self.columns))
 
     @property
     def tiles(self) -> int:
-        return numel(self.inner())
+        return numel(self.inner)
 
     def strides(self, image: int, row: int, column: int) -> tuple[Shape, Shape]:
-        """The strides between groups and within a group, from those of images, rows and columns of tiles."""
+        """The strides between groups and within a group, from those of images, rows and columns."""
+        row, column = self.side * row, self.side * column
         return (self.images * image, self.rows * row), self._ordered((image, row, column))
 
     def _ordered(self, axes: tuple[int, int, int]) -> Shape:
@@ -216,12 +228,19 @@ class _Groups(NamedTuple):
 
 def _groups(windows: _Windows, least: int) -> _Groups:
     """Groups of `least` tiles or slightly more, with full vectors; a single group if images do not divide into such."""
-    rows, columns = windows.height // 2, windows.width // 2
+    side = _side(windows)
+    least = least if side == 2 else GROUP_OF_FOUR
+    rows, columns = windows.height // side, windows.width // side
     if rows * columns >= least:
-        return _Groups(windows, 1, next(r for r in range(1, rows + 1) if rows % r == 0 and r * columns >= least))
+        return _Groups(windows, side, 1, next(r for r in range(1, rows + 1) if rows % r == 0 and r * columns >= least))
     least_images = max(-(-least // (rows * columns)), 1 if columns >= LANES else LANES)
     wanted = range(min(least_images, windows.images), windows.images + 1)
-    return _Groups(windows, next(n for n in wanted if windows.images % n == 0), rows)
+    return _Groups(windows, side, next(n for n in wanted if windows.images % n == 0), rows)
+
+
+def _side(windows: _Windows) -> int:
+    """The results along a tile's side: two, or four where rows of such tiles fill vectors."""
+    return 4 if windows.height % 4 == 0 and windows.width % 4 == 0 and windows.width // 4 >= LANES else 2
 
 
 def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
@@ -229,12 +248,11 @@ def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> 
     out, channels, positions = node.shape[-2], windows.channels, windows.height * windows.width
     groups = _groups(windows, GROUP)
     kernel = [[part(weights, (out, channels), (9 * channels, 9), 3 * i + j) for j in range(3)] for i in range(3)]
-    left, right = stacked(both(kernel, transform_kernel), 0, times=groups.number), _tiles(source, groups, "result")
-    y = _product(left, right)
-    outer, inner = groups.strides(positions * out, 2 * windows.width, 2)
-    rows = results_of(y, (*groups.outer, out, *groups.inner()))
-    strides = (*outer, positions, *inner, 1)
-    return assembled([(row, Layout(row.shape, strides, p * windows.width)) for p, row in enumerate(rows)], node.shape)
+    left = stacked(factors(both(kernel, transform_kernel(groups.side))), 0, times=groups.number)
+    y = _product(left, _tiles(source, groups, "result"))
+    outer, inner = groups.strides(positions * out, windows.width, 1)
+    products = products_of(unstacked(y, (*groups.outer, out, *groups.inner)))
+    return interleaved(both(products, results_of), (*outer, positions, *inner), windows.width, node.shape)
 
 
 def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
@@ -246,19 +264,19 @@ def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: N
     images, rows, columns = windows.images, windows.height // 2, windows.width // 2
     strides: Shape = (windows.terms, 9, 9 * taps)
     kernel = [[part(weights, (out, taps, channels), strides, 3 * i + j) for j in range(3)] for i in range(3)]
-    left = stacked(both(kernel, transform_kernel), 0, times=images)
+    left = stacked(factors(both(kernel, transform_kernel(2))), 0, times=images)
     image, channel, row, column = windows.strides
     shape = (images, depth + taps - 1, channels, rows, columns)
     strides = image, windows.plane, channel, 2 * row, 2 * column
     here = _TileOrigins(_in_memory(source, "result"), windows.offset, strides, row, column)
-    planes = stacked(both(here.parts(shape, 4), transform_tile), 2)
+    planes = stacked(factors(both(here.parts(shape, 4), transform_tile)), 2)
     image, plane, matrix, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
     right = part(planes, (images, 16, taps, channels, depth, rows * columns), (image, matrix, plane, channel, plane, tile), 0)
     y = _product(left, reshape_value(right, (images, 16, taps * channels, depth * rows * columns)))
     positions = windows.positions
-    strides = (positions * out, 0, positions, positions // depth, 2 * windows.width, 2, 1)
-    found = results_of(y, (images, 1, out, depth, rows, columns))
-    return assembled([(x, Layout(x.shape, strides, p * windows.width)) for p, x in enumerate(found)], node.shape)
+    strides = positions * out, 0, positions, positions // depth, 2 * windows.width, 2
+    products = products_of(unstacked(y, (images, 1, out, depth, rows, columns)))
+    return interleaved(both(products, results_of), strides, windows.width, node.shape)
 
 
 def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> Value:
@@ -266,28 +284,27 @@ def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> V
     out, channels, positions = node.shape[-2], windows.channels, windows.height * windows.width
     groups = _groups(windows, FEW_TERMS if 16 * 4 * (out + channels) * FEW_TERMS <= 2 * CACHE else TERMS)
     here = _tile_origins(gradient, groups, out, (positions * out, positions, windows.width, 1), 0, "gradient", 0)
-    given = here.parts((*groups.outer, out, *groups.inner()), 2)
-    left, right = stacked(both(given, transform_gradient), 2), _tiles(source, groups, "gradient", transposed=True)
+    given = here.parts((*groups.outer, out, *groups.inner), groups.side)
+    left = stacked(factors_of_gradient(both(given, transform_gradient)), 2)
+    right = _tiles(source, groups, "gradient", transposed=True)
     y = _product(left, right)
     y = y.graph.add("sum", (y,), (1, *y.shape[1:]), node.dtype, {"axes": (0,)}) if groups.number > 1 else y
-    sums, strides, pitch = unstacked(y, (out, channels))
-    products = [[part(sums, (out, channels), strides, (4 * i + j) * pitch) for j in range(4)] for i in range(4)]
-    pieces = both(products, weights_of)
-    return interleaved(pieces, (9 * channels, 9), 3, node.shape)
+    sums = sums_of_products(unstacked(y, (out, channels)))
+    return interleaved(both(sums, weights_of), (9 * channels, 9), 3, node.shape)
 
 
 def _product(left: Value, right: Value) -> Value:
-    """The sixteen products of each group, kept in separate matrices."""
+    """The products of each group, kept in separate matrices."""
     shape = (*left.shape[:-1], right.shape[-1])
     return left.graph.add("matmul", (left, right), shape, left.dtype, {"keeps_batch": True})
 
 
 def _tiles(source: Value, groups: _Groups, reader: str, *, transposed: bool = False) -> Value:
-    """B' x B of all tiles: (groups, 16, channels, tiles), or the last two axes swapped if `transposed`."""
+    """B' x B of all tiles: (groups, matrices, channels, tiles), or the last two axes swapped if `transposed`."""
     windows = groups.windows
-    here = _tile_origins(source, groups, windows.channels, windows.strides, windows.offset, reader, 1)
-    return stacked(both(here.parts((*groups.outer, windows.channels, *groups.inner()), 4), transform_tile), 2,
-                   transposed=transposed)
+    here = _tile_origins(source, groups, windows.channels, windows.strides, windows.offset, reader, 2)
+    tiles = here.parts((*groups.outer, windows.channels, *groups.inner), groups.side + 2)
+    return stacked(factors(both(tiles, transform_tile)), 2, transposed=transposed)
 
 
 class _TileOrigins(NamedTuple):
@@ -309,17 +326,17 @@ def _tile_origins(
     x: Value, groups: _Groups, channels: int, strides: Shape, offset: int, reader: str, beyond: int
 ) -> _TileOrigins:
     """The origins of the tiles of `x`, given the strides of images, channels, rows and columns; the last tiles reach `beyond`
-    more tiles of two rows and columns. Narrow images, across which vectors go, are copied first."""
+    more rows and columns. Narrow images, across which vectors go, are copied first."""
     image, channel, row, column = strides
-    outer, inner = groups.strides(image, 2 * row, 2 * column)
+    outer, inner = groups.strides(image, row, column)
     if groups.is_wide:
         return _TileOrigins(_in_memory(x, reader), offset, (*outer, channel, *inner), row, column)
-    rows, columns, images = groups.inner(beyond)
-    shape = (*groups.outer, channels, 2 * rows, 2 * columns, images)
+    rows, columns, images = groups.inner
+    shape = (*groups.outer, channels, groups.side * rows + beyond, groups.side * columns + beyond, images)
     apart = part(x, shape, (*outer, channel, row, column, image), offset)
     apart = x.graph.add("clone", (apart,), shape, x.dtype, {"materialize": True, "reader": reader})
     *lie, row, column, image = contiguous_strides(shape)
-    return _TileOrigins(apart, 0, (*lie, 2 * row, 2 * column, image), row, column)
+    return _TileOrigins(apart, 0, (*lie, groups.side * row, groups.side * column, image), row, column)
 
 
 def _in_memory(x: Value, reader: str) -> Value:

@@ -57,6 +57,26 @@ def test_pooling_and_its_gradient_neither_gather_nor_scatter():
     assert not any(way in emit_kernel(k, 16) for k in kernels if k.unrolled for way in ("gathered", "masked.scatter"))
 
 
+def test_neighbours_share_wide_loads_and_stores():
+    def parts(x):
+        return [x[:, k : k + 4 * 37 : 4] for k in (0, 1, 3, 2)]
+
+    def combined(x):
+        a, b, c, d = parts(x)
+        return a * b - c * d
+
+    def spread(library, x):
+        y = library.zeros(3, 4 * 37)
+        y[:, 0::4], y[:, 1::4], y[:, 3::4] = parts(x)[2] * 2, parts(x)[1] + 1, parts(x)[3] * parts(x)[0]
+        return y
+
+    values = RANDOM.normal(size=(3, 4 * 37 + 2)).astype(np.float32)
+    *_, kernel = _kernels(combined(genesis.tensor(values) @ genesis.eye(values.shape[1])))
+    assert emit_kernel(kernel, 8).count("load <32 x float>") == 1
+    assert_close(genesis.compile(combined)(genesis.tensor(values)), combined(values))
+    assert_close(genesis.compile(lambda x: spread(genesis, x))(genesis.tensor(values)), spread(torch, torch.tensor(values)))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_every_other_element_is_read_and_written_in_vectors(dtype):
     for extent in (2, 31, 32, 33, 100):

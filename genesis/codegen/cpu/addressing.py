@@ -2,8 +2,8 @@
 
 Unrolled axes are short axes, whose points are unrolled in the innermost loop, and blocks of contractions. A short axis covers
 the elements that a strided vector skips, such as the 2 x 2 of a pooling or the 3 of a colour: its points share one wide load,
-which is deinterleaved, and one wide store. A block is a few neighbours along a kept axis of a sum of products, which share
-loads.
+which is deinterleaved, and one wide store. So do accesses that are neighbours: each to elements that the others skip. A block
+is a few neighbours along a kept axis of a sum of products, which share loads.
 """
 
 from __future__ import annotations
@@ -141,11 +141,14 @@ def store_strided(nest: Nest, i: Instruction, value: ir.Value, stride: int) -> N
 
 def _wide_access(nest: Nest, i: Instruction, stride: int) -> tuple[Key, ir.Value, int, list[int]]:
     """The wide access of the present point and its neighbours: its key and start, the point's offset, all offsets."""
-    assert i.access is not None
-    beside = [axis for axis in nest.kernel.unrolled if axis in nest.point and i.access.strides[axis] == 1]
-    group, offset = divmod(sum(nest.point[axis] for axis in beside), stride)
-    reached = {sum(point) for point in product(*(range(nest.unrolled[axis]) for axis in beside))}
+    first, shift = nest.neighbours[id(i)]
+    access = nest.kernel.instructions[first].access
+    assert access is not None
+    beside = [axis for axis in nest.kernel.unrolled if axis in nest.point and access.strides[axis] == 1]
+    group, offset = divmod(sum(nest.point[axis] for axis in beside) + shift, stride)
+    points = {sum(point) for point in product(*(range(nest.unrolled[axis]) for axis in beside))}
+    reached = {point + further for point in points for other, further in nest.neighbours.values() if other == first}
     offsets = [n for n in range(stride) if group * stride + n in reached]
-    start = nest.lanes.element_pointer(address(nest, i.access, beside), I64(group * stride), i.dtype.name)
+    start = nest.lanes.element_pointer(address(nest, access, beside), I64(group * stride), i.dtype.name)
     elsewhere = (position for axis, position in nest.point.items() if axis in i.varies and axis not in beside)
-    return (id(i), group, *elsewhere), start, offset, offsets
+    return ("wide", first, group, *elsewhere), start, offset, offsets

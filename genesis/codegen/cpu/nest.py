@@ -68,6 +68,9 @@ class Nest:
                    if i.access is not None and "stream" in dict(i.attrs) and width * i.dtype.itemsize >= LINE]
         self.streams = {i.access.pointer: self._stream(i, i.access.pointer) for i in streams if i.access is not None
                         and len(streams) <= MOST_STREAMS}
+        # By identity: the first of the strided accesses with which an instruction shares wide ones, and how far on it lies.
+        self.neighbours: dict[int, tuple[int, int]] = {
+            id(i): dict(i.attrs).get("neighbour", (n, 0)) for n, i in enumerate(kernel.instructions)}
         self.access_counts = Counter(i.access.strides for i in kernel.instructions if i.access is not None)
         self.scopes: list[dict[Key, ir.Value]] = [{}]
         self.entered: list[ir.Block] = [self.entry]  # for each scope, the block before its loop
