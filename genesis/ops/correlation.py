@@ -116,11 +116,12 @@ def _dot(xs: Sequence[int], ys: Sequence[int]) -> int:
     return sum(x * y for x, y in zip(xs, ys, strict=True))
 
 
-def block(x: Value, at: Layout) -> Value:
-    """The block `at` of `x`. A block of a product with windows becomes a product with fewer windows, also through `put`s."""
+def block(x: Value, at: Layout, *, cut: bool = True) -> Value:
+    """The block `at` of `x`. A block of a product with windows becomes a product with fewer windows, also through `put`s; with
+    `cut`, of a block of what they are windows of, which has less padding."""
     if x.node.op == "rewritten":
         old, new = (x.graph.value(i) for i in x.node.inputs)
-        return rewritten(view_value(old, at, "slice"), block(new, at))
+        return rewritten(view_value(old, at, "slice"), block(new, at, cut=cut))
     box = _box(at, x.shape)
     if box is None or {*box[1]} != {1}:
         return view_value(x, at, "slice")
@@ -136,8 +137,24 @@ def block(x: Value, at: Layout) -> Value:
         return view_value(x, at, "slice")
     first = _dot(box[0][-axes:], found.attrs["strides"][-axes:])
     fewer = Layout((*found.shape[:-axes], *at.shape[-axes:]), found.attrs["strides"], found.attrs["offset"] + first)
-    right = view_node(y.graph.value(found.inputs[0]), fewer, "windows")
+    source = y.graph.value(found.inputs[0])
+    source, fewer = _cut(source, fewer, axes) if cut else (source, fewer)
+    right = view_node(source, fewer, "windows")
     return reshape_value(_product(a, reshape_value(right, (*b.shape[:-1], numel(at.shape[-axes:])))), at.shape)
+
+
+def _cut(x: Value, windows: Layout, axes: int) -> tuple[Value, Layout]:
+    """The block of `x` that windows over its last `axes` read, and the windows in it; both as they are for other windows."""
+    own, lead = contiguous_strides(x.shape), x.ndim - axes
+    taps, counts = windows.shape[lead:-axes], windows.shape[-axes:]
+    hops = tuple(h // o for h, o in zip(windows.strides[lead:-axes], own[lead:], strict=False))
+    strides = (*own[:lead], *(h * o for h, o in zip(hops, own[lead:], strict=False)), *own[lead:])
+    if windows.strides != strides or windows.shape[:lead] != x.shape[:lead]:
+        return x, windows
+    shape = (*x.shape[:lead], *(h * (t - 1) + n for h, t, n in zip(hops, taps, counts, strict=True)))
+    inside = contiguous_strides(shape)
+    strides = (*inside[:lead], *(h * s for h, s in zip(hops, inside[lead:], strict=True)), *inside[lead:])
+    return block(x, Layout(shape, own, windows.offset)), Layout(windows.shape, strides, 0)
 
 
 def _block_of_put(x: Value, at: Layout, begin: Shape) -> Value:
@@ -150,11 +167,11 @@ def _block_of_put(x: Value, at: Layout, begin: Shape) -> Value:
     starts, steps = tuple(p - b for p, b in zip(box[0], begin, strict=True)), box[1]
     first = tuple(max(0, -(b // s)) for b, s in zip(starts, steps, strict=True))
     last = tuple(min(e, -((b - n) // s)) for e, b, n, s in zip(put.shape, starts, at.shape, steps, strict=True))
-    under, extents = block(base, at), tuple(b - a for a, b in zip(first, last, strict=True))
+    under, extents = block(base, at, cut=False), tuple(b - a for a, b in zip(first, last, strict=True))
     if min(extents) <= 0:
         return under
     inner = contiguous_strides(value.shape)
-    here = block(value, Layout(extents, inner, _dot(first, inner)))
+    here = block(value, Layout(extents, inner, _dot(first, inner)), cut=False)
     own = contiguous_strides(at.shape)
     offset = _dot([b + a * s for a, b, s in zip(first, starts, steps, strict=True)], own)
     return put_value(under, here, Layout(extents, tuple(s * o for s, o in zip(steps, own, strict=True)), offset), at.shape)

@@ -167,3 +167,11 @@ def test_a_sum_that_is_added_to_an_input_in_its_place():
         y = genesis.nn.functional.conv2d(genesis.tensor(x), genesis.tensor(weight), padding=1) + y
         y.sum().item()
     assert_close(y, 3 * torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(weight), padding=1) + 1)
+
+
+def test_gradients_are_padded_no_further_than_windows_read():
+    x, w = genesis.ones(2, 4, 10, 12, requires_grad=True), genesis.ones(3, 4, 3, 5)
+    genesis.nn.functional.conv2d(x, w, padding=(1, 2)).square().sum().backward()
+    lowered = plan_for(array_of(x.grad).trace).lowered
+    assert {node.shape[-2:] for node in lowered.nodes if node.op == "put"} == {(12, 16)}
+    assert x.grad[0, 0, 0, 0].item() == 1440  # as PyTorch computes
