@@ -19,7 +19,8 @@ def test_an_object_that_each_step_leaves_is_found():
 def test_a_buffer_that_each_step_leaves_is_found():
     left: list[genesis.Tensor] = []
     found = growth(lambda: left.append(genesis.ones(64).exp_()) or left[-1].tolist(), warm=10)
-    assert found.buffers >= 64 * 4 * found.steps and not found.is_flat()
+    # Two results' memory lies ready at the start of a window, and may be in use at its end.
+    assert found.buffers >= 64 * 4 * (found.steps - 2) and not found.is_flat()
 
 
 def test_a_page_that_python_does_not_count_is_found():

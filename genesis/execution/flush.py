@@ -23,6 +23,7 @@ from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import CPU, META
 from genesis.runtime.groups import GROUPS
 from genesis.runtime.memory import Buffer
+from genesis.runtime.plan_cache import REPLAY
 from genesis.runtime.scratch import scratch
 from genesis.runtime.timeline import timeline
 from genesis.tracing.state import leave as leave_trace
@@ -30,12 +31,16 @@ from genesis.tracing.state import thread_state, unflushed
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
 
 if TYPE_CHECKING:
+    from genesis.execution.native_flush import settle
     from genesis.execution.ran_collectives import from_results, keep_results
 else:  # for runs that fail
     from_results = deferred("genesis.execution.ran_collectives", "from_results")
     keep_results = deferred("genesis.execution.ran_collectives", "keep_results")
+    settle = deferred("genesis.execution.native_flush", "settle")
 
 FLUSH_HOOKS: list[Callable[[Trace, Any], None]] = []  # called at the end of a flush, with the trace and its plan
+
+OFTEN = 32  # flushes by a plan, before instructions do the next
 
 _NONE: dict[int, Array] = {}
 
@@ -63,6 +68,9 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
     """
     with LOCK:
         if trace.done:
+            return
+        replay = trace.step.plans.get(REPLAY)
+        if replay is not None and task is None and not FLUSH_HOOKS and replay(trace) is None:
             return
         if GROUPS and not is_in_turn and collectives_of(trace):
             flush_collectives(trace)
@@ -261,7 +269,7 @@ def _finish(trace: Trace, run: Run) -> None:
 
     It can be interrupted and restarted until it marks the trace as done.
     """
-    plan, keeps = run.plan, False
+    plan, pool, arrays, handles, keeps = run.plan, run.pool, trace.arrays, run.handles, False
     if plan is not None:
         memories, number_of, keeps = run.memories, plan.number_of, plan.keeps
         for array in run.handles:
@@ -277,8 +285,12 @@ def _finish(trace: Trace, run: Run) -> None:
     counts["flushes"] += 1
     if trace.variables and not keeps and any([leaf._base is not None for leaf in trace.variables.values()]):
         trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
-    if run.pool is not None:
-        run.pool.give_back(run)
+    if pool is not None:
+        pool.give_back(run)
+    if isinstance(plan, Plan) and pool is plan.pool and not trace.is_interrupting:
+        plan.flushes += 1
+        if plan.flushes == OFTEN or plan.native is not None:
+            settle(trace, plan, arrays, handles)
 
 
 def _save(trace: Trace, run: Run, plan: Computation) -> None:

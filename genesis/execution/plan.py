@@ -45,8 +45,9 @@ class Plan:
     """A lowered trace, ready to run: its inputs, its outputs and its program."""
 
     __slots__ = (
-        "arena_bytes", "collective_bytes", "collectives", "first", "host_calls", "inputs", "keeps", "lowered", "number_of",
-        "outputs", "pool", "read_collectives", "reads", "saved", "saved_inputs", "segments", "sizes", "values", "views",
+        "arena_bytes", "collective_bytes", "collectives", "first", "flushes", "host_calls", "inputs", "keeps", "lowered",
+        "native", "number_of", "outputs", "pool", "read_collectives", "reads", "saved", "saved_inputs", "segments", "sizes",
+        "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None) -> None:
@@ -84,6 +85,8 @@ class Plan:
         segments, self.arena_bytes = backend.assemble(
             lowered.nodes, lowered.schedule, slot_format, arena_at, outputs_at, arena_at + 1, threads, trace.device
         )
+        self.flushes = 0
+        self.native: Any = None  # the flush by instructions, once there have been several
         self.segments = verified(lowered, len(saved), segments, self.arena_bytes, trace.device)
         count("plans_built")
 
@@ -139,7 +142,7 @@ def plan_for(trace: Trace) -> Plan:
 
 def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     """The plan that computes `handles` at the end of the trace: the one that ran there before, or a new one."""
-    key = _key(trace, (*map(_index, handles),))
+    key = key_of(trace, (*map(_index, handles),))
     plan: Plan | None = trace.step.plans.get(key)
     if plan is None:
         if trace.is_interrupting:  # handlers that interrupt handlers lowering the same trace would never end
@@ -154,10 +157,10 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
 
 def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = None) -> Plan:
     """A new plan at the end of the trace, from an already lowered graph if given: `find_plan` will find it."""
-    return _new_plan(trace, _key(trace, outputs), lowered)
+    return _new_plan(trace, key_of(trace, outputs), lowered)
 
 
-def _key(trace: Trace, outputs: tuple[int, ...]) -> Key:
+def key_of(trace: Trace, outputs: tuple[int, ...]) -> Key:
     # Devices that share memory share plans.
     return outputs, get_num_threads(), planned_threads(), trace.device.memory, trace.released, trace.lost
 

@@ -155,6 +155,10 @@ class ResultPool:
         """Another pool of the program. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
         return self._keeping(REPLAYED_TOGETHER, handles)
 
+    def for_flushes(self) -> ResultPool:
+        """Another pool, of a plan that has run often: its runs keep the results if each takes up to REPLAYED_SMALL."""
+        return self._keeping(0, ())
+
     def keeping_large(self) -> ResultPool:
         """Another pool, of a recorded call that changes no tensor: its runs keep larger results."""
         return self._keeping(REPLAYED_ALONE, self._handles)
@@ -191,6 +195,11 @@ class ResultPool:
     def kept_count(self) -> int:
         """The number of objects that a run keeps: see `Run.kept`."""
         return len(self._small) * (3 if self._handles else 2)
+
+    @property
+    def has_handles(self) -> bool:
+        """Whether its runs hold results as arrays, too."""
+        return bool(self._handles)
 
     @property
     def has_large(self) -> bool:

@@ -64,10 +64,10 @@ class _VerifiedProgram:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
 
-    def verify_filled(self, views: int, words: bytes) -> None:
-        """Check the slots in a copy of the program's words before a run; after it `views` new tensors are views of results."""
+    def verify_filled(self, known: int, words: bytes) -> None:
+        """Check the slots in a copy of the program's words before a run; so many tensors may share a result's memory."""
         program: Any = self._program
-        self._slots.check(program.filled(words), known=KNOWN + views)
+        self._slots.check(program.filled(words), known)
 
     def run(self, values: Sequence[int | float], *completion: Completion, **around: Any) -> Fault | None:
         self._slots.check(values, known=KNOWN if around else 0)

@@ -22,7 +22,7 @@ from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
-__all__ = ["FAULT_WORDS", "MISSED", "Instructions", "Register", "are_possible"]
+__all__ = ["FAULT_WORDS", "LONGEST", "MISSED", "Instructions", "Register", "are_possible"]
 
 
 class _Missed:
@@ -34,6 +34,7 @@ class _Missed:
 
 MISSED = _Missed()
 
+LONGEST = 5e-3  # seconds that programs may hold the GIL, as long as Python code does (`sys.getswitchinterval`)
 _TP_NEW = 65  # CPython's number of that slot
 
 
@@ -55,11 +56,7 @@ class Instructions:
         self._keep: list[object] = []
         self._registers = arguments
         self._constants: dict[int, Register] = {}
-        self._slots: dict[str, array[int]] = {}
-        for kind in reversed(slotted):
-            offsets = {name: slot_offset(kind, name) for name in vars(kind)["__slots__"]}
-            self._slots.update({
-                name: array("Q", [id(kind), offset]) for name, offset in offsets.items() if offset is not None})
+        self._slots = _slots_of(tuple(slotted))
 
     def __len__(self) -> int:
         return len(self._words) // 5
@@ -99,9 +96,15 @@ class Instructions:
     def attribute(self, owner: Register, name: str, target: Register | None = None) -> Register:
         """Load `owner`'s attribute into `target`, by default a new register; returns it."""
         target = target or self.register()
-        slot = self._slots[name].buffer_info()[0] if name in self._slots else 0
-        self.emit("ATTRIBUTE", target, owner, sys.intern(name), slot)
+        self.emit("ATTRIBUTE", target, owner, sys.intern(name), self._slot(name))
         return target
+
+    def assign(self, owner: Register, name: str, value: Register) -> None:
+        """Set `owner`'s attribute."""
+        self.emit("SET", owner, sys.intern(name), value, self._slot(name))
+
+    def _slot(self, name: str) -> int:
+        return self._slots[name].buffer_info()[0] if name in self._slots else 0
 
     def item(self, container: Register, key: object) -> Register:
         """Load the item at `key` into a new register."""
@@ -208,6 +211,13 @@ def are_possible() -> bool:
 def interpret_source() -> KernelSource:
     """The interpreter of instructions."""
     return KernelSource("genesis_interpret", interpret_ir(), interpret_ir)
+
+
+@functools.cache
+def _slots_of(kinds: tuple[type, ...]) -> dict[str, array[int]]:
+    """{class, offset} of each slot of some classes by its name, of the first that has it."""
+    offsets = [(kind, name, slot_offset(kind, name)) for kind in reversed(kinds) for name in vars(kind)["__slots__"]]
+    return {name: array("Q", [id(kind), offset]) for kind, name, offset in offsets if offset is not None}
 
 
 @functools.cache

@@ -38,6 +38,7 @@ OPERATIONS = """
     EQUAL       a == object b
     FALSE       not a
     WORD        the word at a is number b
+    HELD        of the objects in list a, those marked in the words at b {how many, 0 or 1..} have other owners, and no others
     BYTES       the c bytes at the address in the word at a are those at b
     SKIP_IS     if a is object b: go on c instructions further down
     SKIP_OTHER  if a is not the object that the word at b points to: go on c instructions further down
@@ -45,7 +46,7 @@ OPERATIONS = """
     SKIP_SAME   if the version of dict a is the word at b: go on c instructions further down
     SKIP_ALONE  if the objects at a {how many, objects.., counts..} have these counts: go on c instructions further down
     ENTER       the table is in use from here on
-    SET         setattr(a, name b, what register c holds)
+    SET         setattr(a, name b, what register c holds); d as in ATTRIBUTE
     ADDRESS     the word at a = the address that b, an int, is, plus number c
     INTEGER     the word at a = the int that b is
     REAL        the word at a = the float that b is, as a double
@@ -228,6 +229,30 @@ WORD:
   %word = load i64, ptr %a.word
   %is.word = icmp eq i64 %word, %b
   br label %require
+HELD:
+  %list = load ptr, ptr %a.register
+  %list.size = call i64 @PyList_Size(ptr %list)
+  %marks = load i64, ptr %b.object
+  %marks.at = getelementptr i64, ptr %b.object, i64 1
+  %no.list = icmp slt i64 %list.size, 0
+  %is.size.held = icmp eq i64 %list.size, %marks
+  br i1 %no.list, label %problem, label %held.size
+held.size:
+  br i1 %is.size.held, label %held, label %missed
+held:
+  %h = phi i64 [ 0, %held.size ], [ %h.next, %held.one ]
+  %h.end = icmp eq i64 %h, %marks
+  br i1 %h.end, label %next, label %held.one
+held.one:
+  %held.object = call ptr @PyList_GetItem(ptr %list, i64 %h)
+  %held.count = load i32, ptr %held.object
+  %is.held = icmp ne i32 %held.count, 1
+  %mark.at = getelementptr i64, ptr %marks.at, i64 %h
+  %mark = load i64, ptr %mark.at
+  %is.marked = icmp ne i64 %mark, 0
+  %is.as.marked = icmp eq i1 %is.held, %is.marked
+  %h.next = add i64 %h, 1
+  br i1 %is.as.marked, label %held, label %missed
 BYTES:
   %bytes.at = load ptr, ptr %a.word
   %bytes.order = call i32 @memcmp(ptr %bytes.at, ptr %b.object, i64 %c)
@@ -293,6 +318,25 @@ enter:
 SET:
   %changed = load ptr, ptr %a.register
   %set.value = load ptr, ptr %c.register
+  %set.slot.at = inttoptr i64 %d to ptr
+  %set.no.slot = icmp eq i64 %d, 0
+  br i1 %set.no.slot, label %set.any, label %set.class
+set.class:
+  %changed.class.at = getelementptr ptr, ptr %changed, i64 1
+  %changed.class = load ptr, ptr %changed.class.at
+  %set.slot.class = load ptr, ptr %set.slot.at
+  %set.has.slot = icmp eq ptr %changed.class, %set.slot.class
+  br i1 %set.has.slot, label %set.slot, label %set.any
+set.slot:
+  %set.offset.at = getelementptr i64, ptr %set.slot.at, i64 1
+  %set.offset = load i64, ptr %set.offset.at
+  %set.at = getelementptr i8, ptr %changed, i64 %set.offset
+  %set.former = load ptr, ptr %set.at
+  call void @own(ptr %set.value)
+  store ptr %set.value, ptr %set.at
+  call void @disown(ptr %set.former)
+  br label %next
+set.any:
   %set = call i32 @PyObject_SetAttr(ptr %changed, ptr %b.object, ptr %set.value)
   %not.set = icmp ne i32 %set, 0
   br i1 %not.set, label %problem, label %next
@@ -389,6 +433,8 @@ OWNING
 
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyTuple_New(i64)
+declare i64 @PyList_Size(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyObject_GetAttr(ptr, ptr)
 declare ptr @PyObject_GetItem(ptr, ptr)

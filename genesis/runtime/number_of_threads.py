@@ -21,7 +21,7 @@ def get_num_threads() -> int:
 
     What the environment asks for is bounded by sixteen for each processor: workers cost scratch memory each.
     """
-    return _threads or _default_threads()
+    return _threads or default_threads()
 
 
 def set_num_threads(threads: int) -> None:
@@ -49,7 +49,8 @@ def share_processors(processes: int) -> None:
 
 
 @functools.cache  # the environment is read once
-def _default_threads() -> int:
+def default_threads() -> int:
+    """The number where none has been set."""
     for name in _SETTINGS:
         value = os.environ.get(name, "").partition(",")[0].strip()  # OpenMP allows a list, a number per level
         if value.isdecimal() and int(value) > 0:

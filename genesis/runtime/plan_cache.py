@@ -9,7 +9,8 @@ from typing import Any
 from genesis.ir.annotations import Key
 
 SIZE_LIMIT = 200_000  # nodes, of about 1 KB each
-Plans = dict[Any, Any]  # plans by their keys, as a trace has them
+REPLAY = None  # a key of `Plans` beside those of plans
+Plans = dict[Any, Any]  # plans by their keys, as a trace has them; at REPLAY, the function that flushes by one of them
 _removed = contextlib.suppress(KeyError)
 
 
@@ -20,13 +21,13 @@ class PlanCache:
     def __init__(self, size_limit: int = SIZE_LIMIT) -> None:
         self._size_limit = size_limit
         self._size = 0
-        self._entries: OrderedDict[tuple[int, Key], tuple[Plans, int]] = OrderedDict()
+        self.entries: OrderedDict[tuple[int, Key], tuple[Plans, int]] = OrderedDict()
         self.latest: Any = None  # the plan that was used last
 
     def note(self, plans: Plans, key: Key, plan: Any) -> None:
         """Note that a plan is used; the latest one need not be noted again."""
         with _removed:  # by a signal handler right now
-            self._entries.move_to_end((id(plans), key))
+            self.entries.move_to_end((id(plans), key))
         self.latest = plan
 
     def put(self, plans: Plans, key: Key, plan: Any, size: int) -> None:
@@ -38,14 +39,15 @@ class PlanCache:
         >>> plans
         {'b': 'B', 'c': 'C'}
         """
-        _, before = self._entries.pop((id(plans), key), (plans, 0))  # one that a signal handler has put there in the meantime
-        self._entries[id(plans), key] = plans, size
+        _, before = self.entries.pop((id(plans), key), (plans, 0))  # one that a signal handler has put there in the meantime
+        self.entries[id(plans), key] = plans, size
         self._size += size - before
         plans[key] = self.latest = plan
-        while self._size > self._size_limit and len(self._entries) > 1:
-            (_, oldest), (where, freed) = self._entries.popitem(last=False)
+        while self._size > self._size_limit and len(self.entries) > 1:
+            (_, oldest), (where, freed) = self.entries.popitem(last=False)
             self._size -= freed
             where.pop(oldest, None)
+            where.pop(REPLAY, None)
 
 
 plan_cache = PlanCache()

@@ -181,7 +181,7 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
     state, trace = thread_state, values[0].trace
     change = last_change(values[0])
     alike = trace is not None and not (state.grad_enabled or state.multi_device or state.recorder is not None)
-    written: list[tuple[Any, Array | int, int]] = [] if trace is None else trace.written
+    written: list[tuple[Any, Array | int, int]] = [] if trace is None or trace.done else trace.written
     for tensor, array in zip(tensors, values, strict=True):
         before = tensor._array
         buffer = None if before.memory is None else before.memory.buffer
@@ -267,9 +267,11 @@ def _store(root: Tensor, value: Tensor) -> None:
             root._array = value._array
     else:
         trace, array = value._array.trace, root._array
-        if trace is not None and memory is not None:
+        if trace is None or trace.done:  # eager mode has computed the value, so nothing can take it back
+            pass
+        elif memory is not None:
             trace.written.append((root, array, root._changes))
-        elif trace is not None and array.trace is trace:  # hold no reference to a pending array, not even the tensor's
+        elif array.trace is trace:  # hold no reference to a pending array, not even the tensor's
             trace.written.append((weakref.ref(root), array.index, root._changes))
         root._array = value._array
     root._changes += 1

@@ -17,7 +17,7 @@ from genesis.tracing.trace import BUSY, LOCK, Trace, critical
 
 T = TypeVar("T")
 
-_begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed, and some that died
+begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed, and some that died
 
 
 class _ThreadState(threading.local):
@@ -42,7 +42,7 @@ class _ThreadState(threading.local):
 
 def _forget_dead() -> None:
     """Forget the traces that died, as threads ended before a flush."""
-    _begun.difference_update([reference for reference in [*_begun] if reference() is None])
+    begun.difference_update([reference for reference in [*begun] if reference() is None])
 
 
 thread_state = _ThreadState()
@@ -111,7 +111,7 @@ def open_trace(device: Device = CPU) -> Trace:
         if device is META and state["recorder"] is not None:
             state["recorder"].refuse("tensors have no values")
         trace = state["traces"][device.name] = Trace(device, state["eager"] or device is META, state["weight"])
-        _begun.add(trace.reference)
+        begun.add(trace.reference)
     if device is not CPU:
         state["multi_device"] = True
     if trace.closed:  # by a signal handler
@@ -128,7 +128,7 @@ def leave(trace: Trace) -> None:
         state["trace"] = None
     if state["left"]:
         state["left"] = tuple([other for other in state["left"] if other is not trace])
-    _begun.discard(trace.reference)
+    begun.discard(trace.reference)
 
 
 def recorded(device: Device, record: Callable[[Trace], T]) -> T:
@@ -165,7 +165,7 @@ def unflushed() -> list[Trace]:
 
 def readers_of(buffer: Buffer) -> list[Trace]:
     """The traces, of any thread, that will still read from `buffer`."""
-    if not _begun:
+    if not begun:
         return []
     with LOCK:
         return [trace for trace in _unflushed_anywhere()
@@ -174,4 +174,4 @@ def readers_of(buffer: Buffer) -> list[Trace]:
 
 def _unflushed_anywhere() -> list[Trace]:
     """The traces of all threads that have not been flushed; the caller holds LOCK."""
-    return [trace for reference in [*_begun] if (trace := reference()) is not None]
+    return [trace for reference in [*begun] if (trace := reference()) is not None]

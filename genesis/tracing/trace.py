@@ -87,10 +87,13 @@ class Array:
 
 
 _new = object.__new__
-_numbers = itertools.count()
+numbers = itertools.count()
 _OPEN = math.inf  # the number of a trace that has not ended
-_NO_POSITIONS: frozenset[int] = frozenset()
-_NOT_RUN: Mapping[int, Array] = MappingProxyType({})
+NO_POSITIONS: frozenset[int] = frozenset()
+NOT_RUN: Mapping[int, Array] = MappingProxyType({})
+_EMPTY: Mapping[Any, Any] = MappingProxyType({})
+AT_END: Mapping[str, Any] = {"closed": True, "done": True, "arrays": (), "entered": _EMPTY, "written": (), "run": None}
+FREED_AT_END: Mapping[str, Any] = {**AT_END, "backward": FREED, "input_at": _EMPTY}  # if no backward can follow
 
 
 class Trace:
@@ -109,13 +112,13 @@ class Trace:
         self.backward = NOTHING  # for reading; `backward_state()` for writing
         self.backward_done = False  # the next forward begins another trace
         self.backwards = 0  # that have run into it: the second flushes it
-        self.released = _NO_POSITIONS  # positions whose graph an earlier backward freed
+        self.released = NO_POSITIONS  # positions whose graph an earlier backward freed
         self.run: Any = None  # the flush under way, if one was interrupted
         self.is_interrupting = False  # belongs to an interrupting signal handler or finalizer
         self.read_while_busy: dict[int, Any] | None = None  # position -> memory, of values that interrupting code has read
         self.failure: BaseException | None = None
-        self.lost = _NO_POSITIONS  # positions lost by the failure
-        self.ran = _NOT_RUN  # position -> result, of collectives that ran before the failure
+        self.lost = NO_POSITIONS  # positions lost by the failure
+        self.ran = NOT_RUN  # position -> result, of collectives that ran before the failure
         self.device = device
         self.eager = eager  # compute its nodes by their references
         self.reference = weakref.ref(self)
@@ -151,12 +154,9 @@ class Trace:
         """Mark the trace as flushed, and drop what only an open trace needs. Unless it `keeps` values for backward, that is
         impossible; `grad_fn` still shows custom calls.
         """
-        self.number = next(_numbers)
-        self.closed = self.done = True
-        self.arrays, self.entered, self.written, self.run = [], {}, [], None
-        backward = self.backward
-        if not keeps:
-            self.backward, self.input_at = FREED, {}
+        self.number, backward = next(numbers), self.backward
+        for name, value in (AT_END if keeps else FREED_AT_END).items():
+            setattr(self, name, value)
         if backward is not NOTHING:
             if backward.copies:
                 backward.copies = {}
@@ -165,7 +165,7 @@ class Trace:
                     custom.end()
                 self.backward_state().custom_calls = customs
         if self.ran or self.read_while_busy:
-            self.ran, self.read_while_busy = _NOT_RUN, None
+            self.ran, self.read_while_busy = NOT_RUN, None
 
     def without_data(self) -> Trace:
         """A copy with only the calls, for reports, without references to values, tensors and modules."""

@@ -57,12 +57,12 @@ def recorded_programs() -> Iterator[list[Recorded]]:
             return segments
         return [first._replace(program=SimpleNamespace(run=run)), *segments[1:]]
 
-    before = VERIFY[0], plans.verified, plans._key
-    VERIFY[0], plans.verified, plans._key = True, recording, lambda *given: (*before[2](*given), object())
+    before = VERIFY[0], plans.verified, plans.key_of
+    VERIFY[0], plans.verified, plans.key_of = True, recording, lambda *given: (*before[2](*given), object())
     try:
         yield found
     finally:
-        VERIFY[0], plans.verified, plans._key = before
+        VERIFY[0], plans.verified, plans.key_of = before
 
 
 class _Block:

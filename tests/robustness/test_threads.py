@@ -135,4 +135,4 @@ def test_threads_that_end_before_a_flush_leave_no_trace():
         in_threads([lambda: genesis.ones(3) + 1])
     gc.collect()
     in_threads([lambda: genesis.ones(3) + 1])
-    assert len(state._begun) < 10
+    assert len(state.begun) < 10

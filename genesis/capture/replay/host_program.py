@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from genesis.capture.record.records import InputSource
+from genesis.capture.record.results import Recipe
 from genesis.capture.replay.program import ReplayProgram
+from genesis.execution.result_words import ResultWords
+from genesis.ops.layout import Layout
 from genesis.runtime.native import NativeProgram
 from genesis.tracing.trace import Array
 
@@ -35,6 +38,12 @@ class HostProgram:
         self.arena_bytes, self.outputs = plan.arena_bytes, plan.outputs
         self.value_at = plan.number_of
         self.verify = getattr(self.program, "verify_filled", None)
+
+    def words(self, views: Sequence[Recipe]) -> ResultWords:
+        """A run for instructions; `views` are results that share memory of others."""
+        at = self.value_at
+        return ResultWords(self.pool, self._device, self.reused, [
+            (at[view.key[1]], at[view.base.key[1]], cast(Layout, view.layout)) for view in views])
 
     def reused(self) -> Mapping[int, Array]:
         """The arrays that large results overwrite, by the number of the result's buffer."""

@@ -26,8 +26,9 @@ from genesis.capture.replay.native_modes import require_device, require_plain_th
 from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.python_calls import NOTHING, PythonCalls
-from genesis.capture.replay.result_words import ResultWords, word_address
 from genesis.capture.replay.single_program import TensorChanges
+from genesis.execution.result_words import ResultWords, choose, word_address
+from genesis.execution.verified_program import KNOWN
 from genesis.ir.annotations import Attributes
 from genesis.runtime import rng
 from genesis.runtime.completion import UNOBSERVED
@@ -74,9 +75,8 @@ class NativeReplay:
             self._require_value(read, [])
         code.emit("ENTER")
         views = [results.views_in(position) for position in range(len(steps))]
-        words = [[code.keep(ResultWords(step.program, shown)) for step, shown in zip(steps, views, strict=True)]
-                 for _ in range(RUNS)]
-        self._choose(words)
+        words = [[code.keep(step.program.words(shown)) for step, shown in zip(steps, views, strict=True)] for _ in range(RUNS)]
+        choose(code, self._turn, words)
         for k in range(RUNS):
             skip = code.emit("SKIP_HALF", word_address(self._turn), 1 - k, 0)
             result = self._run(words[k], words[k - 1])
@@ -106,30 +106,15 @@ class NativeReplay:
                 self._calls.take_back()
             return result
 
-    def _choose(self, words: Sequence[Sequence[ResultWords]]) -> None:
-        """Choose the buffers of the last call, which are in caches, if its results have no owner any more; else the others."""
-        code, ends = self._code, []
-        for k, last in enumerate(words):
-            other = code.emit("SKIP_HALF", word_address(self._turn), 1 - k, 0)
-            for step, one in zip(self._steps, last, strict=True):
-                alone = None if step.program.pool.has_large else code.emit("SKIP_ALONE", word_address(one.owned), 0, 0)
-                code.emit("STORE", word_address(self._turn), 1 - k)
-                if alone is not None:
-                    code.skip_from(alone)
-            ends.append(code.emit("SKIP_IS", code.constant(None), None, 0))
-            code.skip_from(other)
-        for end in ends:
-            code.skip_from(end)
-
     def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Register:
         """Run the programs; returns the register of the return value."""
         code, steps = self._code, self._steps
-        for step, one in zip(steps, words, strict=True):
-            self._provide(step, one)
+        for one in words:
+            self._provide(one)
         if self._is_locked:
             self._note_nothing()
             code.emit("STORE", word_address(self._calls.done), 0)
-            code.emit("SET", code.constant(self._calls), "taken", code.constant(NOTHING))
+            code.assign(code.constant(self._calls), "taken", code.constant(NOTHING))
         # A single program's numbers come last: a handler that interrupts sees no effect of it.
         numbers = self._computed() if len(steps) > 1 else None
         built = NativeResults(code, self._leaves, steps, words)
@@ -159,7 +144,7 @@ class NativeReplay:
             self._require_idle()
             self._fill(k, words, temporary, numbers)
             copied = code.call(step.program.program.copied)
-            code.call(partial(step.program.verify, len(self._results.views_in(k))), copied)
+            code.call(partial(step.program.verify, KNOWN + len(self._results.views_in(k))), copied)
         self._require_idle()
         if k == len(self._steps) - 1:
             self._tell_backwards(words[k], previous[k])
@@ -167,7 +152,7 @@ class NativeReplay:
         self._fill(k, words, temporary, numbers)
         self._draw(step.slots.draws)
         for tensor, name, value, _ in assignments:
-            code.emit("SET", tensor, name, value)
+            code.assign(tensor, name, value)
         run = code.emit("RUN", step.program.program.address)
         self._undo(assignments, words)
         code.skip_from(run)
@@ -181,7 +166,7 @@ class NativeReplay:
         self._run_collectives(words)
         code.emit("STORE", word_address(self._calls.done), 1)
         for tensor, name, value, _ in assignments:
-            code.emit("SET", tensor, name, value)
+            code.assign(tensor, name, value)
         self._note_nothing()
 
     def _require_idle(self) -> None:
@@ -193,7 +178,7 @@ class NativeReplay:
     def _note_nothing(self) -> None:
         """Release the arrays that the last call, or this one, overwrote."""
         code, noted = self._code, self._code.new(list)
-        code.emit("SET", code.constant(self._calls), "noted", noted)
+        code.assign(code.constant(self._calls), "noted", noted)
 
     def _temporaries(self) -> Register:
         """The register of the address of memory for temporaries. The shared buffer never shrinks."""
@@ -201,10 +186,10 @@ class NativeReplay:
         shared = scratch.is_shared(get())
         return code.attribute(code.attribute(code.constant(scratch), "shared") if shared else code.call(get), "ptr")
 
-    def _provide(self, step: NativeStep, words: ResultWords) -> None:
+    def _provide(self, words: ResultWords) -> None:
         """Replace result buffers that have another owner."""
         code = self._code
-        if step.program.pool.has_large:
+        if words.has_large:
             code.call(words.renew)
         else:
             skip = code.emit("SKIP_ALONE", word_address(words.owned), 0, 0)
@@ -223,7 +208,7 @@ class NativeReplay:
         """Undo after a failed run: an index was out of range, before anything was overwritten."""
         code = self._code
         for tensor, name, _, before in assignments:
-            code.emit("SET", tensor, name, before)
+            code.assign(tensor, name, before)
         self._draw(self._steps[-1].slots.draws, back=True)
         if self._is_locked:
             code.call(self._calls.take_back)
@@ -236,8 +221,8 @@ class NativeReplay:
             self._code.emit("ADD", _random_word(rng.COUNTER), -draws if back else draws)
 
     def _release(self, words: Sequence[ResultWords]) -> None:
-        for step, one in zip(self._steps, words, strict=True):
-            if step.program.pool.has_large:
+        for one in words:
+            if one.has_large:
                 self._code.call(one.release)
 
     def _require_value(self, read: NativeRead, words: Sequence[ResultWords]) -> None:
@@ -288,7 +273,7 @@ class NativeReplay:
             if not times:
                 continue
             is_small = k < len(words.unread)
-            other = code.emit("SKIP_OTHER", before, word_address((previous if is_small else words).arrays, value), 0)
+            other = code.emit("SKIP_OTHER", before, word_address((previous if is_small else words).results, value), 0)
             if is_small:
                 silent = code.emit("SKIP_ALONE", word_address(previous.unread[k]), 0, 0)
             else:  # written in place: it has no other owner
@@ -325,9 +310,9 @@ class NativeReplay:
             code.emit("WORD", _random_word(rng.CHANGING), 0)
         for k, (value, (slot, kind)) in enumerate(zip(filled.numbers, slots, strict=True)):
             if k in drawn:
-                word, *offset = drawn[k]
+                word, *further = drawn[k]
                 code.emit("COPY", slot, _random_word(rng.SEED if word == "seed" else rng.COUNTER))
-                for number in offset:
+                for number in further:
                     code.emit("ADD", slot, number)
             elif k in registers:
                 code.emit("REAL" if kind == "d" else "INTEGER", slot, registers[k])

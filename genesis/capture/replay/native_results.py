@@ -8,7 +8,7 @@ from typing import Any
 
 from genesis.capture.record.results import Recipe, Results, array_in
 from genesis.capture.replay.native_slots import NativeStep
-from genesis.capture.replay.result_words import ResultWords, word_address
+from genesis.execution.result_words import ResultWords, word_address
 from genesis.runtime.instructions import Instructions, Register
 from genesis.tensor.handle import Storage, Tensor
 
@@ -62,27 +62,27 @@ class NativeResults:
         storage = self._storages.get(id(base))
         if storage is None:
             storage = self._storages[id(base)] = code.new(Storage)
-            code.emit("SET", storage, "root", code.constant(None))
-            code.emit("SET", root, "_storage", storage)
+            code.assign(storage, "root", code.constant(None))
+            code.assign(root, "_storage", storage)
         seen = dict(base.flags).get("_changes", Tensor._changes) - recipe.lag
         for name, value in {"_base": root, "_layout": code.constant(recipe.layout), "_seen": code.constant(seen),
                             "_storage": storage}.items():
-            code.emit("SET", view, name, value)
+            code.assign(view, name, value)
 
     def tensor(self, kind: type[Tensor], array: Register, flags: Sequence[tuple[str, object]]) -> Register:
         """The register of a new tensor."""
         code = self._code
         made = code.new(kind)
-        code.emit("SET", made, "_requires_grad", code.constant(False))
-        code.emit("SET", made, "_array", array)
+        code.assign(made, "_requires_grad", code.constant(False))
+        code.assign(made, "_array", array)
         for name, flag in flags:
-            code.emit("SET", made, name, code.constant(flag))
+            code.assign(made, name, code.constant(flag))
         return made
 
     def array(self, value: int, program: int) -> Register:
         """The register of a program's value."""
         result = self._code.register()
-        self._code.emit("OBJECT", result, word_address(self._words[program].arrays, value))
+        self._code.emit("OBJECT", result, word_address(self._words[program].results, value))
         return result
 
 

@@ -16,11 +16,8 @@ from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlot
 from genesis.capture.replay.python_calls import Compute
 from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
 from genesis.capture.replay.step import ReplayStep
-from genesis.runtime.instructions import are_possible
+from genesis.runtime.instructions import LONGEST, are_possible
 from genesis.tracing.trace import Array
-
-# Seconds that programs may hold the GIL, as long as Python code does (`sys.getswitchinterval`).
-LONGEST = 5e-3
 
 
 class Refused(Exception):

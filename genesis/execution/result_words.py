@@ -1,14 +1,15 @@
-"""A program's result buffers as words that instructions read."""
+"""A program's result buffers as words that instructions read, and two sets of them that replays use in turns."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
-from genesis.capture.record.results import Recipe
-from genesis.capture.replay.host_program import HostProgram
+from genesis.execution.result_pool import ResultPool
 from genesis.ops.layout import Layout
+from genesis.runtime.devices import Device
+from genesis.runtime.instructions import Instructions
 from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.trace import Array
 
@@ -22,20 +23,24 @@ class ResultWords:
     Attributes:
         owned: {number, objects.., reference counts..} of its results, for SKIP_ALONE.
         addresses: the addresses of its buffers.
-        arrays: the addresses of its results as Array objects; for a view of another result, an Array over that one's memory.
+        results: the addresses of its results as Array objects, or as Memory objects if its pool has no handles; for a view of
+            another result, an Array over that one's memory.
         run: the run.
+        has_large: whether `renew` is due before each run.
         unread: for each small value that a tensor gets, {2, array, memory, counts..} as they are while the tensor and a
             register are its only owners.
     """
 
-    def __init__(self, program: HostProgram, views: Sequence[Recipe] = ()) -> None:
-        self._program, self._pool = program, program.pool
-        self._views = [(program.value_at[view.key[1]], program.value_at[view.base.key[1]], view.layout) for view in views]
+    def __init__(
+        self, pool: ResultPool, device: Device, reused: Callable[[], Mapping[int, Array]],
+        views: Sequence[tuple[int, int, Layout]] = (),
+    ) -> None:
+        self._pool, self._reused, self._views, self.has_large = pool, reused, views, pool.has_large
         self._laid: list[Array] = []
-        self.run = run = self._pool.new_run(program.recorded.device)
+        self.run = run = pool.new_run(device)
         self.owned = array("Q", [1, *_OWNED, *bytes(2 * (self._pool.kept_count + 2 * len(views)))])
         self.addresses = array("Q", run.addresses)
-        self.arrays = array("Q", bytes(8 * len(run.arrays)))
+        self.results = array("Q", bytes(8 * len(run.arrays)))
         self.unread = [array("Q", [2, id(None), id(None), 0, 0]) for _ in self._pool.selected]
 
     def renew(self) -> None:
@@ -43,14 +48,13 @@ class ResultWords:
         run, owned = self.run, self.owned
         owned[0], owned[1], owned[2] = 1, *_OWNED  # in case this raises
         self.release()  # left by a call that failed
-        reused = self._program.reused()
-        self._pool.provide(run, [*map(reference_count, run.kept)], reused)
+        self._pool.provide(run, [*map(reference_count, run.kept)], self._reused())
         _write(self.addresses, run.addresses)
-        _write(self.arrays, map(id, run.arrays))
+        _write(self.results, map(id, run.arrays if self._pool.has_handles else run.memories))
         kept = [*run.kept]
         for value, root, layout in self._views:
             self._laid.append(_laid(run.arrays[value], run.arrays[root], layout))
-            self.arrays[value] = id(self._laid[-1])
+            self.results[value] = id(self._laid[-1])
         if self._laid:
             kept = [*{id(one): one for one in (*kept, *self._laid, *map(_memory, self._laid))}.values()]
         counts = [count - IN_LIST for count in map(reference_count, kept)]
@@ -60,6 +64,10 @@ class ResultWords:
             for words, value in zip(self.unread, self._pool.selected, strict=True):
                 of_array, of_memory = id(run.arrays[value]), id(run.memories[value])
                 _write(words, (2, of_array, of_memory, count_of[of_array] + 2, count_of[of_memory]))
+
+    def is_owned(self) -> bool:
+        """Whether `renew` is due: memory has another owner, or none has been written down, as after an interrupt."""
+        return self.owned[1] == _OWNED[0] or [*map(reference_count, self.run.kept)] != self.run.unowned
 
     def release(self) -> None:
         """Release large results, which their tensors own now."""
@@ -73,9 +81,25 @@ def _write(words: array[int], values: Iterable[int]) -> None:
     words[: len(found)] = found
 
 
-def _laid(view: Array, root: Array, layout: Layout | None) -> Array:
+def choose(code: Instructions, turn: array[int], sets: Sequence[Sequence[ResultWords]]) -> None:
+    """Choose the buffers of the last call, which are in caches, if its results have no owner any more; else the others."""
+    ends = []
+    for k, last in enumerate(sets):
+        other = code.emit("SKIP_HALF", word_address(turn), 1 - k, 0)
+        for words in last:
+            alone = None if words.has_large else code.emit("SKIP_ALONE", word_address(words.owned), 0, 0)
+            code.emit("STORE", word_address(turn), 1 - k)
+            if alone is not None:
+                code.skip_from(alone)
+        ends.append(code.emit("SKIP_IS", code.constant(None), None, 0))
+        code.skip_from(other)
+    for end in ends:
+        code.skip_from(end)
+
+
+def _laid(view: Array, root: Array, layout: Layout) -> Array:
     """The array of a view, in the memory of its root."""
-    assert root.memory is not None and layout is not None
+    assert root.memory is not None
     return Array(view.trace, view.index, view.node, root.memory.at(layout, view.node.dtype, root.node.dtype))
 
 

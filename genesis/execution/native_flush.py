@@ -1,0 +1,233 @@
+"""Flushes without Python: the checks, the program and the end of a flush as instructions, for plans that have run often.
+
+They serve short programs of the host that read realized inputs and numbers, compute small results, and keep nothing for
+backward. They do the work of `flush`, or return MISSED before anything has happened, and then that runs. The GIL is held and
+no Python runs, so no interrupt, finalizer or other thread comes between: what a flush drops, registers hold to the end.
+"""
+
+from __future__ import annotations
+
+import operator
+from array import array
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple, cast
+
+from genesis.execution.plan import Plan, collectives_of, key_of
+from genesis.execution.result_pool import ResultPool
+from genesis.execution.result_words import ResultWords, choose, word_address
+from genesis.runtime import determinism, number_of_threads
+from genesis.runtime.completion import UNOBSERVED
+from genesis.runtime.counters import replayed
+from genesis.runtime.instructions import LONGEST, Constant, Instructions, Register, are_possible
+from genesis.runtime.memory import Buffer
+from genesis.runtime.native import NativeProgram
+from genesis.runtime.plan_cache import REPLAY, plan_cache
+from genesis.runtime.scratch import scratch
+from genesis.runtime.team import team
+from genesis.runtime.timeline import timeline
+from genesis.tracing.backward_state import NOTHING
+from genesis.tracing.memory import Memory
+from genesis.tracing.state import begun, thread_state
+from genesis.tracing.trace import BUSY, FREED_AT_END, NO_POSITIONS, NOT_RUN, Array, Trace, critical, numbers
+
+RUNS = 2  # sets of result buffers, used in turns
+_PLAIN = {  # what a trace has whose flush is nothing but a program
+    "run": None, "done": False, "eager": False, "is_interrupting": False, "backward": NOTHING, "lost": NO_POSITIONS,
+    "released": NO_POSITIONS, "ran": NOT_RUN, "read_while_busy": None,
+}
+
+
+def settle(trace: Trace, plan: Plan, arrays: Sequence[Array], handles: Sequence[Array]) -> None:
+    """Have the next flushes by `plan`, which has run often, done by instructions, if they can be. It has just computed
+    `handles`, of the `arrays` that `trace` had."""
+    if plan.native is None and _is_plain(trace, plan) and not (pool := plan.pool.for_flushes()).has_large:
+        plan.native = NativeFlush(trace, plan, pool, arrays, handles)
+        plan.pool.idle.clear()
+    if plan.native is not None:
+        plan.native.renew()
+        trace.step.plans[REPLAY] = plan.native.function
+
+
+def _is_plain(trace: Trace, plan: Plan) -> bool:
+    """Whether a plan is one short program of the host whose results are in buffers of their own."""
+    segment = plan.segments[0] if len(plan.segments) == 1 else None
+    return (
+        segment is not None and segment.program is not None and segment.host is None and trace.device.memory.is_host
+        and not (plan.keeps or plan.saved or plan.views or trace.variables or collectives_of(trace))
+        and scratch.is_shared(scratch.buffer(plan.arena_bytes)) and sum(segment.program.seconds()) < LONGEST and are_possible()
+    )
+
+
+class _Ending(NamedTuple):
+    """Registers of what a flush changes at its end."""
+
+    held: list[Register]  # the arrays that get memory
+    state: Register  # the thread's
+    traces: Register  # by the device
+    number: Register
+    reference: Register
+
+
+class NativeFlush:
+    """The function of a trace that flushes it as `trace` was flushed, or returns MISSED: if its state, the settings or the
+    arrays that somebody holds differ, or others own the memory for results.
+    """
+
+    def __init__(
+        self, trace: Trace, plan: Plan, pool: ResultPool, arrays: Sequence[Array], handles: Sequence[Array]
+    ) -> None:
+        self._code = code = Instructions(1, (Array, Memory, Buffer, Trace))
+        self._trace, self._plan = Register(0), code.keep(plan)
+        self._device, self._program = trace.device, cast(NativeProgram, plan.segments[0].program)
+        is_held = {*map(id, handles)}.__contains__
+        self._held = [k for k, one in enumerate(arrays) if is_held(id(one))]
+        self._marks = code.keep(array("Q", [len(arrays), *map(is_held, map(id, arrays))]))
+        self._results = [(handle.index, handle.node.differentiable) for handle in handles]
+        self._key = id(trace.step.plans), key_of(trace, tuple([handle.index for handle in handles]))
+        self._words = [code.keep(ResultWords(pool, trace.device, dict)) for _ in range(RUNS)]
+        turn = code.keep(array("Q", [0]))
+        choose(code, turn, [[words] for words in self._words])
+        for k, words in enumerate(self._words):
+            other = code.emit("SKIP_HALF", word_address(turn), 1 - k, 0)
+            self._flush(words)
+            code.skip_from(other)
+        self.function = code.function()
+
+    def renew(self) -> None:
+        """See that there is memory for results that nobody else owns; a second set only if the first one is in use."""
+        if all([words.is_owned() for words in self._words]):
+            min(self._words, key=lambda words: len(words.run.kept)).renew()
+
+    def _flush(self, words: ResultWords) -> None:
+        """Flush into the memory of `words`."""
+        code, program = self._code, self._program
+        ending = self._prepare(words)
+        verify = getattr(program, "verify_filled", None)
+        if verify is not None:  # Python, after which all may be different
+            code.call(partial(verify, 0), code.call(program.copied))
+            ending = self._prepare(words)
+        run = code.emit("RUN", program.address)
+        code.emit("MISS")
+        code.skip_from(run)
+        self._hand_out(ending.held, words)
+        self._end(ending)
+        code.emit("RETURN", code.constant(None))
+
+    def _prepare(self, words: ResultWords) -> _Ending:
+        """Go on if all is as it was, and fill the program's slots."""
+        code, trace = self._code, self._trace
+        self._require_settings()
+        state = code.attribute(code.constant(thread_state), "__dict__")
+        traces = self._require_trace(state)
+        self._note_use()
+        held = self._require_held()
+        alone = code.emit("SKIP_ALONE", word_address(words.owned), 0, 0)
+        code.emit("MISS")
+        code.skip_from(alone)
+        self._forget_views(words)
+        self._fill(words)
+        for name in FREED_AT_END:
+            code.attribute(trace, name)
+        return _Ending(held, state, traces, code.call(next, code.constant(numbers)), code.attribute(trace, "reference"))
+
+    def _require_settings(self) -> None:
+        """Go on if no program is under way, nobody watches, and the plan is for the present settings."""
+        code = self._code
+        code.emit("WORD", team.under_way, 0)
+        code.require_attribute(critical, "running", False)
+        code.require_attribute(timeline, "spans", None)
+        code.emit("IS", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
+        settings = code.constant(vars(number_of_threads))
+        with code.unless_passed(settings):
+            threads, planned = code.item(settings, "_threads"), number_of_threads.get_num_threads()
+            unset = code.emit("SKIP_IS", threads, None, 0) if number_of_threads.default_threads() == planned else None
+            code.emit("EQUAL", threads, Constant(planned))
+            if unset is not None:
+                code.skip_from(unset)
+
+    def _require_trace(self, state: Register) -> Register:
+        """Go on if the trace is plain, and this thread's latest one; returns the register of these."""
+        code, trace = self._code, self._trace
+        code.emit("IS", code.item(state, "left"), Constant(()))
+        traces = code.item(state, "traces")
+        code.emit("SAME", code.item(traces, self._device.name), trace)
+        for name, value in {**_PLAIN, "device": self._device}.items():
+            code.emit("IS", code.attribute(trace, name), Constant(value))
+        code.emit("IS_NOT", code.attribute(trace, "closed"), Constant(BUSY))
+        code.emit("SIZE", code.attribute(trace, "variables"), 0)
+        return traces
+
+    def _note_use(self) -> None:
+        """Note in the cache of plans that the plan is used, as `find_plan` does; go on if it is still there."""
+        code, cache = self._code, self._code.constant(plan_cache)
+        latest = code.emit("SKIP_IS", code.attribute(cache, "latest"), self._plan, 0)
+        code.call(plan_cache.entries.move_to_end, code.constant(self._key))
+        code.assign(cache, "latest", code.constant(self._plan))
+        code.skip_from(latest)
+
+    def _require_held(self) -> list[Register]:
+        """Go on if the same ones of the trace's arrays are held; returns their registers."""
+        code = self._code
+        arrays = code.attribute(self._trace, "arrays")
+        code.emit("HELD", arrays, word_address(self._marks))
+        held = [code.item(arrays, k) for k in self._held]
+        for register, (index, _) in zip(held, self._results, strict=True):
+            code.emit("EQUAL", code.attribute(register, "index"), Constant(index))
+        return held
+
+    def _forget_views(self, words: ResultWords) -> None:
+        """Forget who once saw the memory for results, as `ResultPool.provide` does."""
+        code = self._code
+        for k in range(len(self._plan.values)):
+            memory = self._memory(words, k)
+            buffer = code.attribute(memory, "buffer", memory)
+            for name in ("origin", "_owner"):
+                none = code.emit("SKIP_IS", code.attribute(buffer, name), None, 0)
+                code.assign(buffer, name, code.constant(None))
+                code.skip_from(none)
+            code.emit("MOVE", buffer, code.constant(None))  # reference counts tell whether others own it
+
+    def _fill(self, words: ResultWords) -> None:
+        """Fill the program's slots."""
+        code, plan, slots = self._code, self._plan, self._program.slots()
+        code.emit("STORE", next(slots)[0], UNOBSERVED.address)
+        inputs = code.attribute(self._trace, "input_at")
+        for index in plan.reads:
+            memory = code.attribute(code.item(inputs, index), "memory")
+            code.emit("ADDRESS", next(slots)[0], code.attribute(memory, "pointer"))
+        for k in range(len(plan.sizes)):
+            code.emit("COPY", next(slots)[0], word_address(words.addresses, k))
+        arena, _ = next(slots)
+        if plan.arena_bytes:
+            code.emit("ADDRESS", arena, code.attribute(code.attribute(code.constant(scratch), "shared"), "ptr"))
+        else:
+            code.emit("STORE", arena, 0)
+        scalars = code.attribute(self._trace, "scalars")
+        for k, (slot, kind) in enumerate(slots):
+            code.emit("REAL" if kind == "d" else "INTEGER", slot, code.item(scalars, k))
+
+    def _memory(self, words: ResultWords, value: int) -> Register:
+        """The register of a result's memory."""
+        memory = self._code.register()
+        self._code.emit("OBJECT", memory, word_address(words.results, value))
+        return memory
+
+    def _hand_out(self, held: Sequence[Register], words: ResultWords) -> None:
+        """Give the arrays their memory."""
+        code = self._code
+        for pending, (index, is_differentiable) in zip(held, self._results, strict=True):
+            code.assign(pending, "memory", self._memory(words, self._plan.number_of[index]))
+            if not is_differentiable:
+                code.assign(pending, "trace", code.constant(None))
+
+    def _end(self, ending: _Ending) -> None:
+        """End the trace, as `Trace.end` and `leave` do."""
+        code, trace = self._code, self._trace
+        code.assign(trace, "number", ending.number)
+        for name, value in FREED_AT_END.items():
+            code.assign(trace, name, code.constant(value))
+        code.call(dict.pop, ending.traces, code.constant(self._device.name))
+        code.call(operator.setitem, ending.state, code.constant("trace"), code.constant(None))
+        code.call(begun.discard, ending.reference)
+        code.emit("ADD", word_address(replayed), 1)

@@ -1,0 +1,180 @@
+"""Flushes by instructions: a plan that has run often is flushed without Python, with the same values and the same effects."""
+
+import gc
+import signal
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.execution.flush import FLUSH_HOOKS, OFTEN
+from genesis.runtime.counters import replayed
+from genesis.runtime.plan_cache import REPLAY, PlanCache
+
+
+def often(look, times=OFTEN + 4):
+    """Look many times; returns how many of the looks were flushes by instructions."""
+    before = replayed[0]
+    for _ in range(times):
+        look()
+    return replayed[0] - before
+
+
+def test_new_inputs_and_numbers_are_read_by_each_flush():
+    numbers = np.random.default_rng(0)
+    before = replayed[0]
+    for step in range(OFTEN + 4):
+        x, factor = numbers.random(5, np.float32), float(step) + 0.5
+        found = (genesis.tensor(x) * factor + step).numpy()
+        assert np.allclose(found, x * np.float32(factor) + step, rtol=1e-6)
+    assert replayed[0] > before
+
+
+def test_results_that_somebody_keeps_are_not_computed_into():
+    x, kept, seen = genesis.arange(6.0), [], []
+    for step in range(2 * OFTEN):
+        y = x * 1.75 - step
+        seen.append(y.numpy())
+        kept.append(y)
+        expected = np.arange(6, dtype=np.float32) * 1.75
+        assert all(np.array_equal(one, expected - k) for k, one in enumerate(seen))
+    assert all(y.tolist() == one.tolist() for y, one in zip(kept, seen, strict=True))
+
+
+def test_all_that_is_held_is_computed_and_what_is_held_may_vary():
+    x, kept = genesis.arange(4.0), []
+
+    def look(holds):
+        y = x + 2.25
+        z = y * 3.5
+        if holds:
+            kept[:] = [y]
+        del y
+        return z.tolist()
+
+    for step in range(4 * OFTEN):
+        holds = step % 3 == 1
+        assert look(holds) == [7.875 + 3.5 * k for k in range(4)]
+        if holds:
+            assert kept.pop().tolist() == [2.25 + k for k in range(4)]
+
+
+def test_a_failing_index_is_refused_and_no_other_values_are_lost():
+    x, wrong, right = genesis.arange(5.0), genesis.tensor([7]), genesis.tensor([3])
+    assert often(lambda: genesis.take(x, right).tolist()) > 0
+    with pytest.raises(IndexError, match="7"):
+        genesis.take(x, wrong).tolist()
+    assert genesis.take(x, right).tolist() == [3]
+
+
+def test_tensors_written_in_place_have_their_values():
+    x, expected = genesis.zeros(3), 0
+    for step in range(2 * OFTEN):
+        x += 1.25
+        x *= 2
+        expected = (expected + 1.25) * 2 % 64
+        x %= 64
+        assert x.tolist() == [expected] * 3, step
+
+
+def test_hooks_see_each_flush():
+    x, seen = genesis.ones(3), []
+    assert often(lambda: (x + 4.75).tolist()) > 0
+    FLUSH_HOOKS.append(lambda trace, plan: seen.append(trace.nodes[-1].op))
+    try:
+        assert often(lambda: (x + 4.75).tolist()) == 0
+    finally:
+        FLUSH_HOOKS.pop()
+    assert len(seen) == OFTEN + 4
+
+
+def test_the_number_of_threads_chooses_another_plan():
+    x, threads = genesis.ones(3), genesis.get_num_threads()
+    assert often(lambda: (x + 5.75).tolist()) > 0
+    try:
+        genesis.set_num_threads(threads + 1)
+        assert often(lambda: (x + 5.75).tolist(), OFTEN) == 0
+    finally:
+        genesis.set_num_threads(threads)
+    assert often(lambda: (x + 5.75).tolist(), 2) > 0
+
+
+def test_what_a_flush_drops_dies_when_it_has_ended():
+    """A finalizer that computes, of the last owner of an input, finds the values of the flush that drops it."""
+    class Owner(genesis.Tensor):
+        pass
+
+    found = []
+
+    def look():
+        x = genesis.ones(3).as_subclass(Owner)
+        weakref.finalize(x, lambda: found.append((genesis.ones(3) * 6.5).tolist()))
+        y = x + 6.25
+        del x
+        return y.tolist()
+
+    for _ in range(2 * OFTEN):
+        assert look() == [7.25] * 3
+    gc.collect()
+    assert found == [[6.5] * 3] * (2 * OFTEN)
+
+
+def test_a_flush_leaves_no_trace_behind():
+    x, traces = genesis.ones(3), []
+
+    def look():
+        y = x + 8.25
+        traces.append(weakref.ref(y._array.trace))
+        y.tolist()
+
+    gc.disable()
+    try:
+        assert often(look) > 0
+        assert [trace() for trace in traces] == [None] * len(traces)
+    finally:
+        gc.enable()
+
+
+def test_threads_have_their_own_values():
+    failures = []
+
+    def work(number):
+        x = genesis.full((16,), float(number))
+        for step in range(200):
+            if (x * 1.125 + step).tolist() != [number * 1.125 + step] * 16:
+                failures.append((number, step))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_handlers_that_compute_the_same_disturb_nothing():
+    x, wrong = genesis.arange(4.0), []
+
+    def look(start):
+        return ((x + start) * 9.5).tolist()
+
+    def handler(*_):
+        wrong.extend([one for one in (look(100.0), look(200.0)) if one[0] not in (950.0, 1900.0)])
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        wrong.extend([step for step in range(1500) if look(float(step)) != [(k + step) * 9.5 for k in range(4)]])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not wrong
+
+
+def test_a_plan_that_the_cache_drops_is_flushed_by_no_instructions():
+    cache, plans = PlanCache(size_limit=5), {REPLAY: "replay"}
+    cache.put(plans, "a", "A", size=3)
+    cache.put({}, "b", "B", size=3)
+    assert plans == {}
