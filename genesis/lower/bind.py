@@ -140,7 +140,8 @@ def _vectorized(
     lane = max((axis for axis in candidates if all(axis != other for _, other in short)), key=score, default=None)
     if lane is not None and in_order and (unroll or "scan" in names) and all(strides[lane] != 1 for _, strides in accesses):
         side_by_side = _tiled(axes, instructions, maps, _Vectors(lane))
-        enough = unroll and axes[lane][0] >= SCANNED_ROWS and side_by_side.tiled is not None
+        waits = any(i.name == "scan" and i.dtype.category == 2 for i in instructions)  # an integer takes a cycle or two
+        enough = unroll and waits and axes[lane][0] >= SCANNED_ROWS and side_by_side.tiled is not None
         return side_by_side if enough else _Vectors(None)  # or row by row: each row is contiguous
     if lane is not None and unroll and names <= _COPIES and axes[lane][0] <= MOST_STRIDE and len(axes) > 1:
         # 18,432 edges of two columns took 150 us of a pad, and 40 to 50 as scalars.
