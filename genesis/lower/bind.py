@@ -25,7 +25,7 @@ SCANNED_ROWS = 16  # rows that are scanned side by side rather than one by one, 
 LONGEST_TILE = 1 << 14  # elements of a row: 16 such rows of float32 are a megabyte
 HORIZONTAL_REDUCE = 16  # elements of a row that take as long as one horizontal reduction
 # The worth of an access along an axis, by its stride: backwards it is a load and a shuffle, of every other element a wide load
-# and a shuffle; other strides are gathers.
+# and a shuffle; of every third or fourth, wide loads of which most may be for nothing; other strides are gathers.
 _ACCESS_SCORE, GATHERED = {1: 3, -1: 2, 2: 2, 0: 1}, -1 / 2
 _COPIES = frozenset(("load", "store", "clone"))
 # The weight of an access per row relative to one per point, when the lane axis is chosen. With equal weights, mean and variance
