@@ -1,5 +1,8 @@
 """Recurrent networks against torch's: outputs, states, gradients, state dicts, packed sequences, plans, and what is refused."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -118,6 +121,50 @@ def test_packed_sequences_go_through_as_torchs(name, lengths):
         ((steps**2).sum() + sum(s.sum() for s in states)).backward()
         found.append([packed.data, packed.batch_sizes, output.data, steps, sizes, *states, leaf.grad,
                       *[p.grad for p in module.parameters()]])
+    assert_close(*found, scale=10)
+
+
+def test_batches_of_other_lengths_are_few_programs():
+    gru, draw, built = nn.GRU(3, 4), np.random.default_rng(3), []
+    for _ in range(30):
+        lengths = [6, *sorted(draw.integers(1, 7, 4), reverse=True)]
+        x = genesis.tensor(draw.normal(size=(6, 5, 3)).astype(np.float32)) * 2
+        output, state = gru(rnn.pack_padded_sequence(x, lengths))
+        (rnn.pad_packed_sequence(output)[0].sum() + state.sum()).backward()
+        gru.weight_ih_l0.grad.sum().item()
+        built.append(genesis.debug.stats()["plans_built"])
+    assert built[-1] == built[5]
+
+
+def test_packed_elements_are_those_of_the_time_of_packing():
+    found = []
+    for library, r in ((genesis, rnn), (torch, torch.nn.utils.rnn)):
+        x, w = library.arange(12.0).reshape(3, 2, 2).clone(), library.full((2,), 2.0, requires_grad=True)
+        packed = r.pack_padded_sequence(x, [3, 1])
+        x[0] = -1
+        data = packed.data
+        scaled = x * w
+        with library.no_grad():
+            without = r.pack_padded_sequence(scaled, [1, 3], enforce_sorted=False).data
+        within = r.pack_padded_sequence(scaled, [1, 3], enforce_sorted=False)
+        (within.data * within[0]).sum().backward()
+        elements, *rest = within
+        assert tuple(elements.shape) == (4, 2) and elements is within.data and len(rest) == 3 == len(within[1:])
+        assert not without.requires_grad and elements.requires_grad and "data=tensor([[" in repr(within)
+        again = pickle.loads(pickle.dumps(r.PackedSequence(*(None if m is None else m.detach() for m in within))))
+        found.append([data, without, elements, w.grad, again.data, copy.copy(again).data, within._replace(data=data).data])
+    assert_close(*found)
+
+
+def test_what_lies_in_the_padding_does_not_matter():
+    found = []
+    for module, library, r in zip(both("LSTM"), (genesis, torch), (rnn, torch.nn.utils.rnn), strict=True):
+        x = library.tensor(np.arange(24.0).reshape(4, 2, 3) / 24)
+        x[2:, 1] = float("nan")
+        leaf = library.ones(1, dtype=x.dtype, requires_grad=True)
+        output, (h, _) = module(r.pack_padded_sequence(x * leaf, [4, 2]))
+        (output.data.sum() + h.sum()).backward()
+        found.append([output.data, leaf.grad, *[p.grad for p in module.parameters()]])
     assert_close(*found, scale=10)
 
 

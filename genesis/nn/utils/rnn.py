@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +14,10 @@ from genesis.ir.dtypes import DType, float16, float32, float64, int8, int16, int
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import call
-from genesis.tensor.handle import Tensor, from_values
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.handle import Tensor, from_values, tensor_of
 from genesis.tensor.in_memory import all_in_memory, number_for
+from genesis.tracing.state import recording, thread_state
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -25,18 +26,67 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-class PackedSequence(NamedTuple):
+class Packing(NamedTuple):
+    """Steps (l, n, ..) whose first `sizes` are packed, in an order of the sequences; None if they are in order.
+
+    Its call returns the packed elements, with a derivation if `grad`.
+    """
+
+    steps: Tensor
+    sizes: np.ndarray
+    order: np.ndarray | None
+    grad: bool | None
+
+    def __call__(self) -> Tensor:
+        steps, sizes, order, grad = self
+        with recording(grad) as again, again:
+            at = tensor(_packed_indices(sizes, order, steps.shape[1]), device=steps.device)
+            return steps.reshape(-1, *steps.shape[2:]).index_select(0, at)
+
+
+class _Members(NamedTuple):
+    data: Any
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None = None
+    unsorted_indices: Tensor | None = None
+
+
+class PackedSequence(_Members):
     """Sequences from the longest to the shortest, one after the other at each step.
 
     `data` (sum of the lengths, ..) holds all first steps, then all second ones, and so on; `batch_sizes` says how many
     sequences reach each step. `sorted_indices` are the sequences' positions before they were sorted, `unsorted_indices` the
     way back; both are None where they came sorted.
+
+    Made from a `Packing`, `data` is computed when it is asked for. Recurrent layers do without: the number of its elements is
+    new in nearly each batch, and a program that has it is planned for each.
     """
 
-    data: Tensor
-    batch_sizes: Tensor
-    sorted_indices: Tensor | None = None
-    unsorted_indices: Tensor | None = None
+    _data: Tensor | None = None
+
+    @property
+    def packing(self) -> Packing | None:
+        """What `data` is to be computed from; None if it is there."""
+        first = tuple.__getitem__(self, 0)
+        return first if isinstance(first, Packing) and self._data is None else None
+
+    @property
+    def data(self) -> Tensor:  # type: ignore[override]
+        """The elements."""
+        packing = self.packing
+        if packing is not None:
+            self._data = packing()
+        found: Tensor = tuple.__getitem__(self, 0) if self._data is None else self._data
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.data, *tuple.__getitem__(self, slice(1, None))))
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
+
+    def __repr__(self) -> str:
+        return repr(_Members(*self)).replace("_Members", "PackedSequence", 1)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """The sequences with `data` of another dtype or on another device, as `Tensor.to` takes them.
@@ -183,8 +233,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
         sizes = sizes[order]
     elif not enforce_sorted:
         order = np.arange(len(sizes))
-    at = tensor(_packed_indices(sizes, order, steps.shape[1]), device=input.device)
-    data = steps.reshape(-1, *steps.shape[2:]).index_select(0, at)
+    data = _packed(steps, sizes, order)
     batch_sizes = tensor(np.sum(np.arange(sizes[0])[:, None] < sizes, 1))
     if order is None:
         return PackedSequence(data, batch_sizes)
@@ -216,9 +265,7 @@ def pad_packed_sequence(
     steps, sizes = padded(sequence)
     if total_length is not None and total_length < steps.shape[0]:
         raise ValueError(f"pad_packed_sequence: total_length is {total_length}, the longest sequence has {steps.shape[0]}")
-    beyond = tensor(np.arange(steps.shape[0])[:, None] >= sizes, device=steps.device)
-    beyond = beyond.reshape(*beyond.shape, *[1] * (steps.ndim - 2))
-    steps = where(beyond, padding_value, steps).to(steps.dtype)
+    steps = _where_within(steps, sizes, padding_value)
     if total_length is not None and total_length > steps.shape[0]:
         missing = (total_length - steps.shape[0], *steps.shape[1:])
         steps = call(OPERATIONS["cat"], ([steps, full(missing, padding_value, dtype=steps.dtype, device=steps.device)],))
@@ -250,8 +297,22 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 # ---- what recurrent layers are given, and give back ----
 
 
+def _packed(steps: Tensor, sizes: np.ndarray, order: np.ndarray | None) -> Packing | Tensor:
+    """The packed elements of steps, to be computed later if neither writes nor the outside can change the steps until then."""
+    array, grad = array_of(steps), thread_state.grad_enabled
+    is_leaf = steps.requires_grad and steps.is_leaf
+    if is_leaf or type(steps) is not Tensor or (array.memory is not None and array.memory.buffer.shared):
+        return Packing(steps, sizes, order, grad)()
+    return Packing(tensor_of(array, steps.requires_grad), sizes, order, grad)
+
+
 def padded(sequence: PackedSequence) -> tuple[Tensor, np.ndarray]:
     """The sequences as a layer takes them, (l, n, ..) from the longest to the shortest, and their lengths."""
+    if sequence.packing is not None:
+        steps, sizes, order, _ = sequence.packing
+        steps = steps[: sizes[0]]
+        steps = steps if order is None else steps.index_select(1, tensor(order, device=steps.device))
+        return _where_within(steps, sizes, 0), sizes  # what is beyond an end may be NaN
     counts = sequence.batch_sizes.numpy()
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[:, None] + np.arange(counts[0])
     at = np.where(np.arange(counts[0]) < counts[:, None], starts, 0)  # beyond an end, any element
@@ -259,12 +320,18 @@ def padded(sequence: PackedSequence) -> tuple[Tensor, np.ndarray]:
     return rows.reshape(*at.shape, *sequence.data.shape[1:]), np.sum(np.arange(counts[0])[:, None] < counts, 1)
 
 
+def _where_within(steps: Tensor, sizes: np.ndarray, other: float) -> Tensor:
+    """Steps (l, n, ..) of sequences of these sizes, with `other` beyond their ends."""
+    beyond = tensor(np.arange(steps.shape[0])[:, None] >= sizes, device=steps.device)
+    return where(beyond.reshape(*beyond.shape, *[1] * (steps.ndim - 2)), other, steps).to(steps.dtype)
+
+
 def pack_as(steps: Tensor, sequence: PackedSequence) -> PackedSequence:
     """A layer's padded output (l, n, ..), packed like its input `sequence`."""
     counts = sequence.batch_sizes.numpy()
     sizes = np.sum(np.arange(counts[0])[:, None] < counts, 1)
-    at = tensor(_packed_indices(sizes, None, steps.shape[1]), device=steps.device)
-    return sequence._replace(data=steps.reshape(-1, *steps.shape[2:]).index_select(0, at))
+    return PackedSequence(
+        _packed(steps, sizes, None), sequence.batch_sizes, sequence.sorted_indices, sequence.unsorted_indices)
 
 
 def _packed_indices(sizes: np.ndarray, order: np.ndarray | None, count: int) -> np.ndarray:
