@@ -222,6 +222,10 @@ def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
         is_accurate = (_norm(a) * _norm(inverse) < 0.01 / limits.eps).all()
         if is_accurate and np.isfinite(size).all() and (size > limits.tiny).all():
             return d * inverse.swapaxes(-1, -2)
+        if is_accurate:  # its determinant is beyond the dtype, its cofactors need not be
+            sign, log = np.linalg.slogdet(a.astype(np.result_type(a, np.float64)))
+            half = np.exp(log / 2)[..., None, None]
+            return sign[..., None, None] * (inverse.swapaxes(-1, -2) * half) * half
     except np.linalg.LinAlgError:
         pass
     u, s, vh = np.linalg.svd(a)

@@ -58,6 +58,16 @@ def test_factors_multiply_to_the_matrix():
     assert q.shape == (4, 4)
 
 
+@pytest.mark.parametrize("scale", [1e13, 1e-14])
+def test_the_gradient_of_a_determinant_beyond_the_dtype_is_the_cofactors(scale):
+    a = np.random.default_rng(0).normal(size=(2, 3, 3)).astype(np.float32) * np.float32(scale)
+    x = genesis.tensor(a, requires_grad=True)
+    genesis.linalg.det(x).sum().backward()
+    wide = a.astype(np.float64)
+    want = np.linalg.det(wide)[:, None, None] * np.linalg.inv(wide).swapaxes(1, 2)
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-5, atol=1e-6 * np.abs(want).max())
+
+
 def test_the_determinant_of_a_singular_matrix_has_a_gradient():
     """The cofactors, where the inverse does not exist."""
     gradcheck(genesis.linalg.det, (leaf(np.array([[1.0, 2, 3], [2, 4, 6], [0, 1, 1]])),))
