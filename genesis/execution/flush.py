@@ -269,7 +269,8 @@ def _finish(trace: Trace, run: Run) -> None:
 
     It can be interrupted and restarted until it marks the trace as done.
     """
-    plan, pool, arrays, handles, keeps = run.plan, run.pool, trace.arrays, run.handles, False
+    plan: Any = run.plan
+    pool, arrays, handles, keeps = run.pool, trace.arrays, run.handles, False
     if plan is not None:
         memories, number_of, keeps = run.memories, plan.number_of, plan.keeps
         for array in run.handles:
@@ -287,10 +288,10 @@ def _finish(trace: Trace, run: Run) -> None:
         trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
     if pool is not None:
         pool.give_back(run)
-    if isinstance(plan, Plan) and pool is plan.pool and not trace.is_interrupting:
-        plan.flushes += 1
-        if plan.flushes == OFTEN or plan.native is not None:
-            settle(trace, plan, arrays, handles)
+        if not (keeps or trace.is_interrupting) and pool is plan.pool:
+            plan.flushes += 1
+            if plan.native is not None or plan.flushes == OFTEN:
+                settle(trace, plan, arrays, handles)
 
 
 def _save(trace: Trace, run: Run, plan: Computation) -> None:

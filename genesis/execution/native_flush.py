@@ -29,7 +29,7 @@ from genesis.runtime.timeline import timeline
 from genesis.tracing.backward_state import NOTHING
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import begun, thread_state
-from genesis.tracing.trace import BUSY, FREED_AT_END, NO_POSITIONS, NOT_RUN, Array, Trace, critical, numbers
+from genesis.tracing.trace import AT_END, BUSY, NO_POSITIONS, NOT_RUN, Array, Trace, critical, numbers
 
 RUNS = 2  # sets of result buffers, used in turns
 _PLAIN = {  # what a trace has whose flush is nothing but a program
@@ -85,6 +85,7 @@ class NativeFlush:
         self._marks = code.keep(array("Q", [len(arrays), *map(is_held, map(id, arrays))]))
         self._results = [(handle.index, handle.node.differentiable) for handle in handles]
         self._key = id(trace.step.plans), key_of(trace, tuple([handle.index for handle in handles]))
+        self._ended = {name: getattr(trace, name) for name in AT_END}
         self._words = [code.keep(ResultWords(pool, trace.device, dict)) for _ in range(RUNS)]
         turn = code.keep(array("Q", [0]))
         choose(code, turn, [[words] for words in self._words])
@@ -127,7 +128,7 @@ class NativeFlush:
         code.skip_from(alone)
         self._forget_views(words)
         self._fill(words)
-        for name in FREED_AT_END:
+        for name in AT_END:
             code.attribute(trace, name)
         return _Ending(held, state, traces, code.call(next, code.constant(numbers)), code.attribute(trace, "reference"))
 
@@ -225,7 +226,7 @@ class NativeFlush:
         """End the trace, as `Trace.end` and `leave` do."""
         code, trace = self._code, self._trace
         code.assign(trace, "number", ending.number)
-        for name, value in FREED_AT_END.items():
+        for name, value in self._ended.items():
             code.assign(trace, name, code.constant(value))
         code.call(dict.pop, ending.traces, code.constant(self._device.name))
         code.call(operator.setitem, ending.state, code.constant("trace"), code.constant(None))

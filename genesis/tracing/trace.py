@@ -91,9 +91,9 @@ numbers = itertools.count()
 _OPEN = math.inf  # the number of a trace that has not ended
 NO_POSITIONS: frozenset[int] = frozenset()
 NOT_RUN: Mapping[int, Array] = MappingProxyType({})
-_EMPTY: Mapping[Any, Any] = MappingProxyType({})
-AT_END: Mapping[str, Any] = {"closed": True, "done": True, "arrays": (), "entered": _EMPTY, "written": (), "run": None}
-FREED_AT_END: Mapping[str, Any] = {**AT_END, "backward": FREED, "input_at": _EMPTY}  # if no backward can follow
+_EMPTY: Any = MappingProxyType({})  # of traces that have ended: nobody adds to them
+_NOTHING: Any = ()
+AT_END = "closed", "done", "arrays", "entered", "written", "run", "backward", "input_at"  # what `end` sets, with `number`
 
 
 class Trace:
@@ -154,9 +154,12 @@ class Trace:
         """Mark the trace as flushed, and drop what only an open trace needs. Unless it `keeps` values for backward, that is
         impossible; `grad_fn` still shows custom calls.
         """
-        self.number, backward = next(numbers), self.backward
-        for name, value in (AT_END if keeps else FREED_AT_END).items():
-            setattr(self, name, value)
+        self.number = next(numbers)
+        self.closed = self.done = True
+        self.arrays, self.entered, self.written, self.run = _NOTHING, _EMPTY, _NOTHING, None
+        backward = self.backward
+        if not keeps:
+            self.backward, self.input_at = FREED, _EMPTY
         if backward is not NOTHING:
             if backward.copies:
                 backward.copies = {}
