@@ -44,8 +44,9 @@ def settle(trace: Trace, plan: Plan, arrays: Sequence[Array], handles: Sequence[
     if plan.native is None and _is_plain(trace, plan) and not (pool := plan.pool.for_flushes()).has_large:
         plan.native = NativeFlush(trace, plan, pool, arrays, handles)
         plan.pool.idle.clear()
-    if plan.native is not None:
+    elif plan.native is not None:  # it has missed: for want of memory, perhaps
         plan.native.renew()
+    if plan.native is not None:
         trace.step.plans[REPLAY] = plan.native.function
 
 
@@ -93,12 +94,14 @@ class NativeFlush:
             other = code.emit("SKIP_HALF", word_address(turn), 1 - k, 0)
             self._flush(words)
             code.skip_from(other)
+        self._words[0].renew()
         self.function = code.function()
 
     def renew(self) -> None:
-        """See that there is memory for results that nobody else owns; a second set only if the first one is in use."""
-        if all([words.is_owned() for words in self._words]):
-            min(self._words, key=lambda words: len(words.run.kept)).renew()
+        """Replace the memory for results that others own."""
+        for words in self._words:
+            if words.is_owned():
+                words.renew()
 
     def _flush(self, words: ResultWords) -> None:
         """Flush into the memory of `words`."""

@@ -114,7 +114,7 @@ def test_steps_over_two_devices_keep_memory_flat():
         optimizer.step()
 
     with without_collector():
-        for _ in range(20):
+        for _ in range(40):
             step()
         before = memory_stats().held
         for _ in range(200):
