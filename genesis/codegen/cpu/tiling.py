@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from genesis.lower.kernel import Kernel
+from genesis.lower.kernel import REDUCTIONS, Kernel
 from genesis.runtime.machine_code import target
 from genesis.runtime.system import IS_ARM
 
@@ -145,7 +146,18 @@ def width_of(kernel: Kernel) -> int:
     if kernel.tiled in kernel.inner and any(i.name == "scan" for i in kernel.instructions):
         return lanes  # more rows have more pages than the processor remembers: cumsum of 300 x 700 390 us, so 214
     positions = any(i.name.startswith("arg") for i in kernel.instructions)
-    return lanes if positions else lanes * 4 if kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced else lanes * 2
+    light = kernel.work <= LIGHT_WORK or not kernel.lane_is_reduced
+    return lanes if positions else lanes * 4 if light and 4 * _accumulators(kernel) <= sum_registers() else lanes * 2
+
+
+def _accumulators(kernel: Kernel) -> int:
+    """The accumulators of a pass that stay in registers, of which extremes of floats have two."""
+    # Both extremes of a million numbers with AVX2 code on Zen 4: an accumulator was kept in memory, 110 us, so 50.
+    found = Counter[int]()
+    for i in kernel.instructions:
+        if i.name in REDUCTIONS and i.level != "column":
+            found[i.step] += 2 if i.name in ("max", "min") and i.dtype.is_floating_point else 1
+    return max(found.values(), default=0)
 
 
 # ---- tiles (see `tiles.py`) ----
