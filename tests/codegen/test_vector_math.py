@@ -215,7 +215,7 @@ COUNT = {"float32": 100_000, "float64": 1_000}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"nextafter"}))  # whose results are numbers, not roundings
 def test_error_stays_within_the_stated_bound(name: str, dtype: str) -> None:
     error, where = worst_error(name, dtype, COUNT[dtype])
     assert error <= BOUND.get(name, 2.0), f"{name} {dtype}: {error:.3f} ulp at {where}"
