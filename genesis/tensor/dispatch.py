@@ -128,7 +128,7 @@ def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
         array = member._array
         if array.trace is trace:
             tokens.append(array.index)
-        elif (memory := array.memory) is None or (buffer := memory.buffer)._owner is not None or (
+        elif trace.done or (memory := array.memory) is None or (buffer := memory.buffer)._owner is not None or (
             buffer._flat is not None or buffer.device is not device
         ):
             tokens.append(_position(trace, member))

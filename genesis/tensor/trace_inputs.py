@@ -12,7 +12,9 @@ _SNAPSHOT_BYTES = 1 << 20
 
 
 def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
-    """The position in `trace` of `array`, the value of `tensor` now or before."""
+    """The position in `trace` of `array`, the value of `tensor` now or before; -1 if an argument before has ended the trace."""
+    if trace.done:
+        return -1
     leaf = tensor if tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled else None
     if array.trace is trace:
         return trace.enter_array(array, leaf)

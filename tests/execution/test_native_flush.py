@@ -178,3 +178,14 @@ def test_a_plan_that_the_cache_drops_is_flushed_by_no_instructions():
     cache.put(plans, "a", "A", size=3)
     cache.put({}, "b", "B", size=3)
     assert plans == {}
+
+
+def test_an_argument_that_ends_the_trace_is_followed_by_others():
+    def program(x, y):
+        return x.reshape(2) / (genesis.sin(genesis.sin(y)) ** 2 + 1)
+
+    for _ in range(50):
+        shared = genesis.from_numpy(np.ones(2, np.float32)).detach().requires_grad_()
+        compiled, y = genesis.compile(program), genesis.tensor(2.0)
+        assert compiled(shared, y).tolist() == program(shared, y).tolist()
+        assert genesis.stack([shared.reshape(2), genesis.ones(2), genesis.zeros(2)]).sum().item() == 4
