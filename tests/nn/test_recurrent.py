@@ -156,6 +156,27 @@ def test_packed_elements_are_those_of_the_time_of_packing():
     assert_close(*found)
 
 
+def test_the_way_back_from_sorted_indices_is_found():
+    for library, r in ((genesis, rnn), (torch, torch.nn.utils.rnn)):
+        packed = r.PackedSequence(*map(library.tensor, ([4, 1, 6, 5, 7], [3, 2], [2, 0, 1])))
+        assert [row.tolist() for row in r.unpack_sequence(packed)] == [[1, 7], [6], [4, 5]]
+
+
+def test_layers_take_steps_as_they_were_packed():
+    found, values = [], RANDOM.normal(size=(4, 2, 3))
+    for module, library, r in zip(both("GRU"), (genesis, torch), (rnn, torch.nn.utils.rnn), strict=True):
+        x, scale = library.tensor(values), library.full((3,), 2.0, dtype=library.float64, requires_grad=True)
+        written = r.pack_padded_sequence(x, [4, 2])
+        x.numpy()[...] = 0
+        with library.no_grad():
+            constant = r.pack_padded_sequence(library.tensor(values) * scale, [2, 4], enforce_sorted=False)
+        outputs = [module(packed)[0].data for packed in (written, constant)]
+        sum(output.sum() for output in outputs).backward()
+        assert scale.grad is None
+        found.append([written.data, *outputs, *[p.grad for p in module.parameters()]])
+    assert_close(*found, scale=10)
+
+
 def test_what_lies_in_the_padding_does_not_matter():
     found = []
     for module, library, r in zip(both("LSTM"), (genesis, torch), (rnn, torch.nn.utils.rnn), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ from genesis.ir.dtypes import DType, float16, float32, float64, int8, int16, int
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, from_values, tensor_of
+from genesis.tensor.dispatch import call
+from genesis.tensor.handle import Tensor, from_values
 from genesis.tensor.in_memory import all_in_memory, number_for
 from genesis.tracing.state import recording, thread_state
 
@@ -26,21 +27,22 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-class Packing(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Packing:
     """Steps (l, n, ..) whose first `sizes` are packed, in an order of the sequences; None if they are in order.
 
-    Its call returns the packed elements, with a derivation if `grad`.
+    Nobody else has the steps, so they stay as they are. A call returns the packed elements, derived from the steps if these
+    require a gradient, wherever it is made.
     """
 
     steps: Tensor
     sizes: np.ndarray
     order: np.ndarray | None
-    grad: bool | None
 
     def __call__(self) -> Tensor:
-        steps, sizes, order, grad = self
-        with recording(grad) as again, again:
-            at = tensor(_packed_indices(sizes, order, steps.shape[1]), device=steps.device)
+        steps = self.steps
+        with recording(steps.requires_grad or thread_state.grad_enabled) as again, again:
+            at = tensor(_packed_indices(self.sizes, self.order, steps.shape[1]), device=steps.device)
             return steps.reshape(-1, *steps.shape[2:]).index_select(0, at)
 
 
@@ -56,13 +58,21 @@ class PackedSequence(_Members):
 
     `data` (sum of the lengths, ..) holds all first steps, then all second ones, and so on; `batch_sizes` says how many
     sequences reach each step. `sorted_indices` are the sequences' positions before they were sorted, `unsorted_indices` the
-    way back; both are None where they came sorted.
+    way back, found from them if not given; both are None where they came sorted.
 
     Made from a `Packing`, `data` is computed when it is asked for. Recurrent layers do without: the number of its elements is
     new in nearly each batch, and a program that has it is planned for each.
     """
 
     _data: Tensor | None = None
+
+    def __new__(
+        cls, data: Tensor | Packing, batch_sizes: Tensor, sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> PackedSequence:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     @property
     def packing(self) -> Packing | None:
@@ -233,11 +243,11 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
         sizes = sizes[order]
     elif not enforce_sorted:
         order = np.arange(len(sizes))
-    data = _packed(steps, sizes, order)
+    data = Packing(steps[: sizes[0]].clone(), sizes, order)
     batch_sizes = tensor(np.sum(np.arange(sizes[0])[:, None] < sizes, 1))
     if order is None:
         return PackedSequence(data, batch_sizes)
-    return PackedSequence(data, batch_sizes, tensor(order, device=input.device), tensor(np.argsort(order), device=input.device))
+    return PackedSequence(data, batch_sizes, *[tensor(at, device=input.device) for at in (order, np.argsort(order))])
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
@@ -297,22 +307,13 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 # ---- what recurrent layers are given, and give back ----
 
 
-def _packed(steps: Tensor, sizes: np.ndarray, order: np.ndarray | None) -> Packing | Tensor:
-    """The packed elements of steps, to be computed later if neither writes nor the outside can change the steps until then."""
-    array, grad = array_of(steps), thread_state.grad_enabled
-    is_leaf = steps.requires_grad and steps.is_leaf
-    if is_leaf or type(steps) is not Tensor or (array.memory is not None and array.memory.buffer.shared):
-        return Packing(steps, sizes, order, grad)()
-    return Packing(tensor_of(array, steps.requires_grad), sizes, order, grad)
-
-
 def padded(sequence: PackedSequence) -> tuple[Tensor, np.ndarray]:
     """The sequences as a layer takes them, (l, n, ..) from the longest to the shortest, and their lengths."""
-    if sequence.packing is not None:
-        steps, sizes, order, _ = sequence.packing
-        steps = steps[: sizes[0]]
+    packing = sequence.packing
+    if packing is not None:
+        steps, order = packing.steps, packing.order
         steps = steps if order is None else steps.index_select(1, tensor(order, device=steps.device))
-        return _where_within(steps, sizes, 0), sizes  # what is beyond an end may be NaN
+        return _where_within(steps, packing.sizes, 0), packing.sizes  # what is beyond an end may be NaN
     counts = sequence.batch_sizes.numpy()
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[:, None] + np.arange(counts[0])
     at = np.where(np.arange(counts[0]) < counts[:, None], starts, 0)  # beyond an end, any element
@@ -327,11 +328,11 @@ def _where_within(steps: Tensor, sizes: np.ndarray, other: float) -> Tensor:
 
 
 def pack_as(steps: Tensor, sequence: PackedSequence) -> PackedSequence:
-    """A layer's padded output (l, n, ..), packed like its input `sequence`."""
+    """A layer's padded output (l, n, ..), which nobody else has, packed like its input `sequence`."""
     counts = sequence.batch_sizes.numpy()
     sizes = np.sum(np.arange(counts[0])[:, None] < counts, 1)
     return PackedSequence(
-        _packed(steps, sizes, None), sequence.batch_sizes, sequence.sorted_indices, sequence.unsorted_indices)
+        Packing(steps, sizes, None), sequence.batch_sizes, sequence.sorted_indices, sequence.unsorted_indices)
 
 
 def _packed_indices(sizes: np.ndarray, order: np.ndarray | None, count: int) -> np.ndarray:
