@@ -224,8 +224,8 @@ def _cofactors_reference(node: Node, a: np.ndarray) -> np.ndarray:
             return d * inverse.swapaxes(-1, -2)
         if is_accurate:  # its determinant is beyond the dtype, its cofactors need not be
             sign, log = np.linalg.slogdet(a.astype(np.result_type(a, np.float64)))
-            half = np.exp(log / 2)[..., None, None]
-            return sign[..., None, None] * (inverse.swapaxes(-1, -2) * half) * half
+            half, by_row = np.exp(log / 2)[..., None, None], inverse.swapaxes(-1, -2)
+            return sign[..., None, None] * np.where(by_row == 0, 0, by_row * half * half)
     except np.linalg.LinAlgError:
         pass
     u, s, vh = np.linalg.svd(a)

@@ -158,8 +158,6 @@ def arange(start: Value, step: Value, count: int, dtype: DType) -> Value:
     return cast(steps * cast(step, wide) + cast(start, wide), dtype)
 
 
-
-
 @composite("linspace", 2, method=False, public=False, takes_complex=True)
 def linspace(start: Value, end: Value, count: int, from_nearer: bool = False) -> Value:
     """`count` evenly spaced numbers from `start` to `end` in float64 or complex128, each computed from `start` or from the

@@ -68,6 +68,12 @@ def test_the_gradient_of_a_determinant_beyond_the_dtype_is_the_cofactors(scale):
     np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-5, atol=1e-6 * np.abs(want).max())
 
 
+def test_cofactors_of_an_infinite_determinant_are_zeros_beside_infinities():
+    x = genesis.tensor(np.eye(8) * 1e200, requires_grad=True)
+    genesis.linalg.det(x).backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.where(np.eye(8), np.inf, 0))
+
+
 def test_the_determinant_of_a_singular_matrix_has_a_gradient():
     """The cofactors, where the inverse does not exist."""
     gradcheck(genesis.linalg.det, (leaf(np.array([[1.0, 2, 3], [2, 4, 6], [0, 1, 1]])),))
