@@ -287,8 +287,8 @@ class _Binder:
         self.instructions.append(Instruction(raw.name, raw.args, raw.dtype, raw.level, varies, raw.step, access, attrs))
 
     def _neighbour(self, raw: UnboundInstruction, at: IndexMap, strides: tuple[int | str, ...]) -> InstructionAttrs:
-        """The first access to elements among which are those that this one's lanes skip, and how far this one lies beyond it:
-        they share wide loads or stores."""
+        """The first access whose lanes skip this one's elements, and how far beyond it this one lies: the two share wide loads
+        or stores."""
         stride = strides[-1] if self.strided and strides else 0
         if not isinstance(stride, int) or stride < 2:
             return ()

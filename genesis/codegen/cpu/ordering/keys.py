@@ -73,11 +73,11 @@ class Keys(NamedTuple):
         """The bytes of so many pairs, padded by a whole vector."""
         return -(-(count + self.lanes) * self.pair // ALIGNED) * ALIGNED
 
-    def loader(self, code: Code, words: dict[str, ir.Value]) -> _Loader:
-        return _Loader(self, code, {word: code.builder.trunc(words[word], ir.IntType(8 * self.size)) for word in ORDER})
+    def loader(self, code: Code, words: dict[str, ir.Value]) -> Loader:
+        return Loader(self, code, {word: code.builder.trunc(words[word], ir.IntType(8 * self.size)) for word in ORDER})
 
 
-class _Loader(NamedTuple):
+class Loader(NamedTuple):
     """Reads elements as keys, in a function that knows the words of `ORDER`."""
 
     keys: Keys

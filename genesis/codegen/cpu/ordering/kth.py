@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.code import WORD, Code
+from genesis.codegen.cpu.code import WORD, Code, Variable
 from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows
-from genesis.codegen.cpu.ordering.keys import ORDER, Keys
+from genesis.codegen.cpu.ordering.keys import ORDER, Keys, Loader
 from genesis.codegen.cpu.ordering.radix import digit_of, emit_count, emit_encode, emit_rank, load_pair
 from genesis.codegen.cpu.registers import I1, I64, POINTER
 from genesis.codegen.segment import SlotMap
@@ -63,13 +63,35 @@ class Kth(RowKernel):
 def _emit_bisect(module: ir.Module, keys: Keys) -> ir.Function:
     """`i64 (source, n, rank, scratch, words)`: the position of the element of that rank; equal ones are in order."""
     code = Code(module, "bisect", [POINTER, I64, I64, POINTER, POINTER], keys.lanes, result=I64)
-    source, n, rank, scratch, words = code.args
-    builder, bits = code.builder, ir.IntType(keys.lanes)
+    _, n, rank, scratch, words = code.args
+    builder = code.builder
     loader = keys.loader(code, {word: code.get(words, number) for number, word in enumerate(ORDER)})
+    farthest = _store_distances(code, keys, loader)
+    # The element's key lies in [low, low + span]: `before` keys are less than low, and `end` are at most low + span.
+    leading = code.intrinsic("ctlz", keys.type, [builder.or_(farthest, keys.type(1)), I1(1)])
+    low, span = code.variable(keys.type(0)), code.variable(builder.lshr(keys.type(-1), leading))
+    before, end = code.variable(0), code.variable(n)
+    with code.loop(lambda: builder.and_(
+            builder.icmp_unsigned("!=", span.get(), keys.type(0)),
+            builder.icmp_signed(">", builder.sub(end.get(), before.get()), I64(1)))):
+        half = builder.lshr(span.get(), keys.type(1))
+        middle = builder.or_(low.get(), builder.xor(span.get(), half))
+        less = code.variable(0)
+        with code.count(0, n, keys.lanes) as i:
+            key = code.load(code.at(scratch, i, keys.bytes), keys.dtype)
+            hits = builder.icmp_unsigned("<", key, code.splat(middle))
+            less.set(builder.add(less.get(), _count_of(code, hits)))
+        is_above = builder.icmp_signed("<=", less.get(), rank)
+        low.set(builder.select(is_above, middle, low.get()))
+        before.set(builder.select(is_above, less.get(), before.get()))
+        end.set(builder.select(is_above, end.get(), less.get()))
+        span.set(half)
+    return code.finish(_position_within(code, keys, low, span, code.variable(builder.sub(rank, before.get()))))
 
-    def count_of(hits: ir.Value) -> ir.Value:
-        return builder.zext(code.intrinsic("ctpop", bits, [builder.bitcast(hits, bits)]), I64)
 
+def _store_distances(code: Code, keys: Keys, loader: Loader) -> ir.Value:
+    """Store how far each key lies above the least one, padded to whole vectors; return the greatest distance."""
+    builder, (source, n, _, scratch, _) = code.builder, code.args
     least, greatest = (code.variable(code.splat(keys.type(value))) for value in (-1, 0))
     with code.count(0, n, keys.lanes) as i:
         mask = code.first_lanes(builder.sub(n, i))
@@ -83,30 +105,18 @@ def _emit_bisect(module: ir.Module, keys: Keys) -> ir.Function:
     with code.count(0, n, keys.lanes) as i:
         at = code.at(scratch, i, keys.bytes)
         code.store(builder.sub(code.load(at, keys.dtype), code.splat(first)), at, keys.dtype)
-    # The element's key lies in [low, low + span]: `before` keys are less than low, and `end` are at most low + span.
-    leading = code.intrinsic("ctlz", keys.type, [builder.or_(builder.sub(last, first), keys.type(1)), I1(1)])
-    low, span = code.variable(keys.type(0)), code.variable(builder.lshr(keys.type(-1), leading))
-    before, end = code.variable(0), code.variable(n)
-    with code.loop(lambda: builder.and_(
-            builder.icmp_unsigned("!=", span.get(), keys.type(0)),
-            builder.icmp_signed(">", builder.sub(end.get(), before.get()), I64(1)))):
-        half = builder.lshr(span.get(), keys.type(1))
-        middle = builder.or_(low.get(), builder.xor(span.get(), half))
-        less = code.variable(0)
-        with code.count(0, n, keys.lanes) as i:
-            key = code.load(code.at(scratch, i, keys.bytes), keys.dtype)
-            less.set(builder.add(less.get(), count_of(builder.icmp_unsigned("<", key, code.splat(middle)))))
-        is_above = builder.icmp_signed("<=", less.get(), rank)
-        low.set(builder.select(is_above, middle, low.get()))
-        before.set(builder.select(is_above, less.get(), before.get()))
-        end.set(builder.select(is_above, end.get(), less.get()))
-        span.set(half)
-    left, start, found = code.variable(builder.sub(rank, before.get())), code.variable(0), code.variable(bits(0))
+    return builder.sub(last, first)
+
+
+def _position_within(code: Code, keys: Keys, low: Variable, span: Variable, left: Variable) -> ir.Value:
+    """The position of the key number `left` among those in [low, low + span]."""
+    builder, bits, scratch = code.builder, ir.IntType(keys.lanes), code.args[3]
+    start, found = code.variable(0), code.variable(bits(0))
     with code.loop(lambda: builder.icmp_signed(">=", left.get(), I64(0))):
         key = code.load(code.at(scratch, start.get(), keys.bytes), keys.dtype)
         inside = builder.icmp_unsigned("<=", builder.sub(key, code.splat(low.get())), code.splat(span.get()))
         found.set(builder.bitcast(inside, bits))
-        left.set(builder.sub(left.get(), count_of(inside)))
+        left.set(builder.sub(left.get(), _count_of(code, inside)))
         start.set(builder.add(start.get(), I64(keys.lanes)))
     with code.loop(lambda: builder.icmp_signed("<", left.get(), I64(-1))):  # later hits of the vector
         hits = builder.zext(found.get(), I64)
@@ -114,7 +124,13 @@ def _emit_bisect(module: ir.Module, keys: Keys) -> ir.Function:
         found.set(builder.trunc(builder.xor(hits, builder.shl(I64(1), highest)), bits))
         left.set(builder.add(left.get(), I64(1)))
     last = builder.sub(I64(63), code.intrinsic("ctlz", I64, [builder.zext(found.get(), I64), I1(1)]))
-    return code.finish(builder.add(builder.sub(start.get(), I64(keys.lanes)), last))
+    return builder.add(builder.sub(start.get(), I64(keys.lanes)), last)
+
+
+def _count_of(code: Code, hits: ir.Value) -> ir.Value:
+    """The number of lanes that are true."""
+    bits = ir.IntType(code.width)
+    return code.builder.zext(code.intrinsic("ctpop", bits, [code.builder.bitcast(hits, bits)]), I64)
 
 
 def _emit_find(module: ir.Module, keys: Keys) -> ir.Function:
