@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
+from genesis.execution.native_settings import require_settings
 from genesis.execution.plan import Plan, collectives_of, key_of
 from genesis.execution.result_pool import ResultPool
-from genesis.execution.result_words import ResultWords, choose, word_address
-from genesis.runtime import determinism, number_of_threads
+from genesis.execution.result_words import RUNS, ResultWords, choose, word_address
 from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import LONGEST, Constant, Instructions, Register, are_possible
@@ -24,14 +24,11 @@ from genesis.runtime.memory import Buffer
 from genesis.runtime.native import NativeProgram
 from genesis.runtime.plan_cache import REPLAY, plan_cache
 from genesis.runtime.scratch import scratch
-from genesis.runtime.team import team
-from genesis.runtime.timeline import timeline
-from genesis.tracing.backward_state import NOTHING
+from genesis.tracing.backward_state import FREED, NOTHING
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import begun, thread_state
 from genesis.tracing.trace import AT_END, BUSY, NO_POSITIONS, NOT_RUN, Array, Trace, critical, numbers
 
-RUNS = 2  # sets of result buffers, used in turns
 _PLAIN = {  # what a trace has whose flush is nothing but a program
     "run": None, "done": False, "eager": False, "is_interrupting": False, "backward": NOTHING, "lost": NO_POSITIONS,
     "released": NO_POSITIONS, "ran": NOT_RUN, "read_while_busy": None,
@@ -55,7 +52,7 @@ def _is_plain(trace: Trace, plan: Plan) -> bool:
     segment = plan.segments[0] if len(plan.segments) == 1 else None
     return (
         segment is not None and segment.program is not None and segment.host is None and trace.device.memory.is_host
-        and not (plan.keeps or plan.saved or plan.views or trace.variables or collectives_of(trace))
+        and not (plan.keeps or plan.saved or plan.views or trace.variables or collectives_of(trace)) and trace.backward is FREED
         and scratch.is_shared(scratch.buffer(plan.arena_bytes)) and sum(segment.program.seconds()) < LONGEST and are_possible()
     )
 
@@ -121,7 +118,8 @@ class NativeFlush:
     def _prepare(self, words: ResultWords) -> _Ending:
         """Go on if all is as it was, and fill the program's slots."""
         code, trace = self._code, self._trace
-        self._require_settings()
+        require_settings(code)
+        code.require_attribute(critical, "running", False)
         state = code.attribute(code.constant(thread_state), "__dict__")
         traces = self._require_trace(state)
         self._note_use()
@@ -134,21 +132,6 @@ class NativeFlush:
         for name in AT_END:
             code.attribute(trace, name)
         return _Ending(held, state, traces, code.call(next, code.constant(numbers)), code.attribute(trace, "reference"))
-
-    def _require_settings(self) -> None:
-        """Go on if no program is under way, nobody watches, and the plan is for the present settings."""
-        code = self._code
-        code.emit("WORD", team.under_way, 0)
-        code.require_attribute(critical, "running", False)
-        code.require_attribute(timeline, "spans", None)
-        code.emit("IS", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
-        settings = code.constant(vars(number_of_threads))
-        with code.unless_passed(settings):
-            threads, planned = code.item(settings, "_threads"), number_of_threads.get_num_threads()
-            unset = code.emit("SKIP_IS", threads, None, 0) if number_of_threads.default_threads() == planned else None
-            code.emit("EQUAL", threads, Constant(planned))
-            if unset is not None:
-                code.skip_from(unset)
 
     def _require_trace(self, state: Register) -> Register:
         """Go on if the trace is plain, and this thread's latest one; returns the register of these."""

@@ -13,6 +13,8 @@ from genesis.runtime.instructions import Instructions
 from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.trace import Array
 
+RUNS = 2  # sets of result buffers, used in turns
+
 _memory = attrgetter("memory")
 _OWNED = id(None), 0  # an object that somebody owns, and the count that it would have alone
 

@@ -101,6 +101,17 @@ def test_the_number_of_threads_chooses_another_plan():
     assert often(lambda: (x + 5.75).tolist(), 2) > 0
 
 
+def test_settings_that_return_find_the_instructions_again():
+    x = genesis.ones(3)
+    assert often(lambda: (x + 7.75).tolist()) > 0
+    genesis.use_deterministic_algorithms(True)
+    try:
+        assert often(lambda: (x + 7.75).tolist(), 2) == 0
+    finally:
+        genesis.use_deterministic_algorithms(False)
+    assert often(lambda: (x + 7.75).tolist(), 2) > 0
+
+
 def test_what_a_flush_drops_dies_when_it_has_ended():
     """A finalizer that computes, of the last owner of an input, finds the values of the flush that drops it."""
     class Owner(genesis.Tensor):

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 
 from genesis.capture.record.records import Mode
 from genesis.execution.flush import FLUSH_HOOKS, has_pending_collectives, is_held_up
+from genesis.execution.native_settings import require_settings
 from genesis.ir.dtypes import default_dtype
-from genesis.runtime import determinism, number_of_threads
 from genesis.runtime.devices import Device, get_current_gpu, get_default_device, seen_devices
 from genesis.runtime.groups import GROUPS
 from genesis.runtime.instructions import Constant, Instructions, Register
-from genesis.runtime.team import team
-from genesis.runtime.timeline import timeline
 from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY, critical
@@ -22,10 +20,9 @@ def require_plain_thread(code: Instructions, modes: Mode, is_locked: bool) -> No
     """The checks of `Compiled.__call__` before it looks at entries. If `is_locked`, the replay itself checks for handlers."""
     for container in (REPLACING, FLUSH_HOOKS):
         code.require_size(container, 0)
-    code.require_attribute(timeline, "spans", None)
+    require_settings(code)
     if not is_locked:
         code.require_attribute(critical, "running", False)
-    code.emit("WORD", team.under_way, 0)
     state = code.attribute(code.constant(thread_state), "__dict__")
     is_enabled, autocast, dtype, _, _, _ = modes
     plain = {"recorder": None, "eager": False, "deferred": False, "grad_enabled": is_enabled, "left": (), "observers": ()}
@@ -34,10 +31,6 @@ def require_plain_thread(code: Instructions, modes: Mode, is_locked: bool) -> No
             code.emit("IS", code.item(state, name), Constant(value))
     code.emit("IS", code.attribute(code.constant(thread_state), "autocast"), Constant(autocast))
     code.emit("IS", code.item(code.constant(default_dtype), 0), Constant(dtype))
-    settings = code.constant(vars(number_of_threads))
-    with code.unless_passed(settings):
-        code.emit("IS", code.item(settings, "_threads"), Constant(number_of_threads._threads))
-    code.emit("IS", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
     opened = code.item(state, "trace")
     skip = code.emit("SKIP_IS", opened, None, 0)
     if GROUPS:  # pending collectives must run first

@@ -27,7 +27,7 @@ from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.python_calls import NOTHING, PythonCalls
 from genesis.capture.replay.single_program import TensorChanges
-from genesis.execution.result_words import ResultWords, choose, word_address
+from genesis.execution.result_words import RUNS, ResultWords, choose, word_address
 from genesis.execution.verified_program import KNOWN
 from genesis.ir.annotations import Attributes
 from genesis.runtime import rng
@@ -41,7 +41,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import LOCK, Array, Trace, critical
 
-RUNS = 2  # sets of result buffers, used in turns
 Assignment = tuple[Register, str, Register, Register]  # tensor, name, value, and the value before
 
 
