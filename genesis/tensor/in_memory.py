@@ -45,11 +45,11 @@ def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
     return np.frombuffer(memory.values_as_bytes(dtype), dtype.numpy).reshape(node.shape)
 
 
-def writable_memory(root: Tensor, view: Tensor | None = None, names: int = 0) -> Memory | None:
+def writable_memory(root: Tensor, view: Tensor | None = None) -> Memory | None:
     """Memory with the values of `root` that only it, and a view of it, will see: its own, or a copy if it is small.
 
-    None for other values, pending ones, and those that the outside sees. The caller holds LOCK, and has `names` for the view's
-    array.
+    None for other values, pending ones, and those that the outside sees. The caller holds LOCK, and has no names for their
+    arrays.
     """
     memories = [root._array.memory]
     if memories[0] is None or memories[0].buffer.device is not CPU or memories[0].buffer.shared:
@@ -58,7 +58,7 @@ def writable_memory(root: Tensor, view: Tensor | None = None, names: int = 0) ->
     views = 0
     if view is not None and view._array.memory is not None and view._array.memory.buffer is memories[0].buffer:
         views = 1
-        is_own = is_own and is_sole_owner([view._array], 1 + names) and is_sole_owner([view._array.memory], 1)
+        is_own = is_own and is_sole_owner([view._array], 1) and is_sole_owner([view._array.memory], 1)
     if is_own and is_sole_owner([memories[0].buffer], 1 + views):
         return memories[0]
     return memories[0].copied(root.dtype, CPU) if root._array.node.nbytes <= FEW else None

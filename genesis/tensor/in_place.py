@@ -157,14 +157,15 @@ def read_in_root(tensor: Tensor) -> None:
     if tensor._base is None or tensor._detached or tensor._untracked:
         return
     view, root = array_of(tensor), tensor._base
-    whole, layout = root._array, tensor._layout
+    whole = root._array
     if view.memory is None or whole.memory is None or whole.memory.buffer.nbytes < indexing.LARGE:
         return
-    if _takes_writes(thread_state.trace) and writable_memory(root, tensor, 1) is not None:
-        return
-    if not (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
+    if (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
             or tensor.dtype is not root.dtype or tensor._element_map is not None):
-        tensor._array = call(OPERATIONS["view_at"], (root, layout))._array
+        return
+    del view, whole  # owners of the memory
+    if not (_takes_writes(thread_state.trace) and writable_memory(root, tensor) is not None):
+        tensor._array = call(OPERATIONS["view_at"], (root, tensor._layout))._array
 
 
 def _misfit(tensor: Tensor, array: Array) -> ArgumentError:

@@ -201,6 +201,15 @@ def test_additions_here_and_there_are_one_program():
     assert counts[0]._version == counts[1]._version == 80
 
 
+def test_rows_of_a_large_tensor_are_read_where_they_are():
+    table, built = computed(genesis.zeros(300, 300)), []
+    table[0] = 1.0
+    for at in range(12):
+        table[at] += 2
+        built.append(genesis.debug.stats()["plans_built"])
+    assert table[:13, 5].tolist() == [3.0, *[2.0] * 11, 0.0] and built[-1] == built[0]
+
+
 def owners(library):
     """Who sees the memory of `x`, or values from before: (x, what has to follow, what has to stay)."""
     def base():
