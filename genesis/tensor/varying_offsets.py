@@ -19,7 +19,7 @@ from genesis.tracing.trie import Key
 
 _OFTEN = 8  # plans of a place, for two offsets at least, before its offset becomes an argument
 _MOST = 4096  # places that are remembered
-_planned: dict[Any, tuple[int, int, int]] = {}  # place -> the number of its calls that were new, and two of their offsets
+_planned: dict[Any, list[tuple[Key, int]]] = {}  # place -> keys and offsets of its calls that were new, the last ones
 
 
 def with_offset_as_argument(
@@ -40,15 +40,14 @@ def with_offset_as_argument(
     if at is None:
         return None
     place = (code, instruction, len(trace.lines), operation, first.shape, at.shape, at.strides)
-    calls, one, other = _planned.get(place, (0, at.offset, at.offset))
-    if calls < _OFTEN or one == other:
+    planned = _planned.setdefault(place, [])
+    if len(planned) < _OFTEN or len({offset for _, offset in planned}) == 1:
+        planned[:] = *planned[-_OFTEN + 1 :], (key, at.offset)
         if len(_planned) > _MOST:
             _planned.clear()
-        _planned[place] = calls + 1, one, at.offset if one == other else other
         return None
-    steps = trace.step.children
-    for former in [step for step in steps if step[:3] == key[:3]]:  # otherwise what follows would be planned for each of them
-        del steps[former]
+    for former, _ in planned:  # otherwise what follows would be planned for each of them
+        trace.step.children.pop(former, None)
     offset = tensor_of(trace.handle(trace.enter_scalar(at.offset)))  # so 0 and 1 are arguments too
     if operation.name == "put":
         return OPERATIONS["dynamic_put"], (first, arguments[1], offset, at.shape, at.strides)

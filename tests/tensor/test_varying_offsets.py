@@ -98,6 +98,17 @@ def test_unrolled_loops_fold_their_views():
     assert x.grad[:, 0].tolist() == [12.0 * at for at in range(30)]
 
 
+def test_a_view_beside_one_that_varies_keeps_its_program():
+    x, built = genesis.arange(40.0), []
+    for at in range(30):
+        y = x * 2
+        assert y[at].item() == 2 * at
+        y = x * 2
+        assert y[3:5].sum().item() == 14
+        built.append(plans())
+    assert built[-1] == built[15]
+
+
 def test_recorded_calls_keep_their_offsets():
     x = genesis.arange(12.0).clone()
 
