@@ -21,7 +21,8 @@ from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, share_storage, tensor_of
-from genesis.tensor.in_memory import FEW, writable_memory
+from genesis.tensor.in_memory import FEW, writable_memory, written_at_once
+from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
@@ -103,7 +104,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
             root._changes += 1
             return
         del memory
-        if not has_derivation and _written_at_once(tensor, root, value._array):
+        if not has_derivation and _is_written_at_once(tensor, root, value._array):
             return
     if tensor.dtype is root.dtype:
         whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
@@ -122,19 +123,18 @@ def _takes_writes(trace: Trace | None) -> bool:
     return trace is None or trace.done or (not trace.closed and len(trace.lines) <= _FEW_CALLS and trace.device is CPU)
 
 
-def _written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
+def _is_written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
     """Write a small value into a view's part of memory of its root alone, if few calls lead to it; whether that was done."""
     if root._requires_grad or value.node.nbytes > FEW or not _takes_writes(value.trace):
         return False
-    written = realize(value)
+    computed = realize(value)
+
+    def overwrite(memory: Memory) -> bool:
+        memory.at(tensor.layout, tensor.dtype, root.dtype).overwrite(computed, tensor.dtype)
+        return True
+
     with LOCK:
-        memory = writable_memory(root, tensor)
-        if memory is None:
-            return False
-        memory.at(tensor.layout, tensor.dtype, root.dtype).overwrite(written, tensor.dtype)
-        root._array = Array.realized(memory.buffer, memory.layout, root.dtype)
-        root._changes += 1
-    return True
+        return written_at_once(root, tensor, overwrite)
 
 
 def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

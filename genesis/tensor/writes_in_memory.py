@@ -10,14 +10,13 @@ from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
-from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, root_of
-from genesis.tensor.in_memory import FEW, SMALL, number_for, values_in_memory, writable_memory
+from genesis.tensor.in_memory import FEW, SMALL, number_for, values_in_memory, written_at_once
 from genesis.tensor.in_place import note
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK, Array, Change, nowhere
+from genesis.tracing.trace import LOCK, Change, nowhere
 
 
 def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
@@ -39,24 +38,23 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
         at, given = _index(index), _given(value, dtype)
         if at is None or given is None:
             return False
-        memory = writable_memory(root, tensor if tensor is not root else None) or _filled(root._array)
-        if memory is None:
-            return False
         layout = tensor._layout
-        part = (memory if layout is None else memory.at(layout, dtype, dtype)).numpy(dtype)
-        try:
-            if not _is_little(part, at):
+
+        def assign(memory: Memory) -> bool:
+            part = (memory if layout is None else memory.at(layout, dtype, dtype)).numpy(dtype)
+            try:
+                if not _is_little(part, at):
+                    return False
+                part[at] = given
+            except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
                 return False
-            part[at] = given
-        except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
-            return False
-        change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
-        note(root._array, change)
-        if tensor is not root:
-            note(tensor._array, change)
-        root._array = Array.realized(memory.buffer, memory.layout, dtype)  # arrays are immutable: another value, another one
-        root._changes += 1
-    return True
+            change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
+            note(root._array, change)
+            if tensor is not root:
+                note(tensor._array, change)
+            return True
+
+        return written_at_once(root, tensor, assign)
 
 
 def _is_little(whole: np.ndarray, at: Any) -> bool:
@@ -97,20 +95,6 @@ def _is_plain_part(part: object) -> bool:
 def _given(value: object, dtype: DType) -> Any:
     """The value as NumPy writes it; None for what is not in memory, or needs a conversion that NumPy does otherwise."""
     return values_in_memory(value, dtype) if isinstance(value, Tensor) else number_for(value, dtype)
-
-
-def _filled(array: Array) -> Memory | None:
-    """The memory of a small pending value that is one constant everywhere."""
-    node, trace = array.node, array.trace
-    if node.nbytes > FEW or trace is None or trace is not thread_state.traces.get(CPU.name) or trace.closed:
-        return None
-    if array.memory is not None or node.op != "view" or any(node.attrs["strides"]):
-        return None
-    source = trace.nodes[node.inputs[0]]
-    if source.shape or source.op not in ("constant", "scalar"):
-        return None
-    value = number_for(source.attrs["value"] if source.op == "constant" else trace.scalars[source.attrs["slot"]], node.dtype)
-    return None if value is None else Memory.of(np.full(node.shape, value, node.dtype.numpy), node.dtype, CPU)
 
 
 replayable_module(__name__)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import genesis
+from tests.robustness.interrupts import Moments
 
 INDICES = [
     0, -1, (1, 2), (slice(1, None), 0), slice(None, None, 2), ..., (..., -1), (0, slice(0, 0)), (slice(None), slice(1, 3)), 7,
@@ -268,6 +269,23 @@ def test_what_a_program_or_backward_reads_is_not_written_over():
             leaf[2] += 1
             leaf[3] = 5
         assert leaf[1:4].tolist() == [0, 1, 5] and leaf.requires_grad
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (300, 300)])
+@pytest.mark.parametrize("change", [lambda x, row: x.__setitem__((1, 2), 5), lambda x, row: row.fill_(5)])
+def test_what_a_signal_handler_writes_in_between_stays(change, shape):
+    within = "written_at_once", "writable_memory", "is_sole_owner", "numpy", "assign", "overwrite"
+    moment, moments = 0, Moments()
+    while moments.count >= moment:
+        moment += 1
+        x = computed(genesis.zeros(shape))
+        x[3] = 1
+        row = x[1]
+        moments = Moments(moment, within, handler=lambda x=x: x.__setitem__(0, 9))
+        moments.during(lambda x=x, row=row: change(x, row))
+        if moments.count == moment:
+            assert x[0].tolist() == [9] * shape[1] and x[1, 2].item() == row[2].item() == 5, moments.where
+    assert moment > 5
 
 
 def test_a_write_that_fails_changes_nothing():
