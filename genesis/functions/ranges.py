@@ -80,10 +80,10 @@ def _spaced(
     """Evenly spaced numbers in float64 or complex128. With an integer dtype, the ends are of that dtype, and numbers are
     computed from the nearer one. Ends that are tensors are not read.
 
-    Raises ValueError for an end outside an integer dtype's range.
+    Raises TypeError for a number of steps that is no int, and ValueError for a negative one and for an end outside an integer
+    dtype's range.
     """
-    if steps < 0:
-        raise ArgumentError(f"{name}: steps must not be negative, got {steps}")
+    (steps,) = as_shape(name, (steps,))
     dtype = None if dtype is None else as_dtype(name, dtype)
     whole = dtype is not None and dtype.category == 1
     low, high = [_end(name, x, dtype if whole else None) for x in (start, end)]

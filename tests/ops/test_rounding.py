@@ -128,3 +128,11 @@ def test_evenly_spaced_numbers_are_numpys(ends, steps):
 @pytest.mark.parametrize("base", [2, 3, 10])
 def test_powers_at_even_distances_are_exact_integers(base):
     assert genesis.logspace(0, 15, 16, base, dtype=genesis.int64).tolist() == [base**k for k in range(16)]
+
+
+@pytest.mark.parametrize("function", [genesis.linspace, genesis.logspace])
+def test_a_number_of_steps_is_a_whole_one(function):
+    for steps, problem in ((2.5, TypeError), (3.0, TypeError), (None, TypeError), (-1, ValueError)):
+        with pytest.raises(problem, match=function.__name__):
+            function(0, 1, steps)
+    assert len(function(0, 1, genesis.tensor(3))) == len(function(0, 1, np.int64(3))) == 3
