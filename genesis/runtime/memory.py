@@ -101,7 +101,10 @@ class _Pool:
         """Take back the blocks whose owners have died."""
         with self._lock:
             while self._ended:
-                loan = self._ended.popleft()
+                try:
+                    loan = self._ended.popleft()
+                except IndexError:  # a signal handler has taken the last one
+                    return
                 del self._loans[loan.address]
                 self.release(loan.address, loan.size)
 

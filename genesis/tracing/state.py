@@ -169,7 +169,7 @@ def readers_of(buffer: Buffer) -> list[Trace]:
         return []
     with LOCK:
         return [trace for trace in _unflushed_anywhere()
-                if any([array.memory.buffer is buffer for array in trace.input_at.values()])]  # type: ignore[union-attr]
+                if any([array.memory.buffer is buffer for array in trace.inputs])]  # type: ignore[union-attr]
 
 
 def _unflushed_anywhere() -> list[Trace]:

@@ -11,6 +11,7 @@ import random
 import signal
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,8 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.runtime.memory import host_pool
+from genesis.tracing.state import readers_of
 
 from .interrupts import Moments, moments_of
 from .training import model
@@ -259,3 +262,26 @@ def test_a_handler_at_any_moment_of_a_recording_is_no_part_of_it():
         assert calls[0] > 10 and signal.getsignal(signal.SIGUSR1) is count_call
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_handler_that_computes_while_a_buffer_is_looked_for():
+    moment, moments, kept = 0, Moments(), []
+    while moments.count >= moment:
+        moment += 1
+        x, new = genesis.ones(3).clone(), genesis.ones(5).clone()
+        genesis.synchronize()
+        kept[:] = [x + 1]
+        moments = Moments(moment, ("readers_of", "<listcomp>"), lambda new=new: kept.append(new * 2))
+        moments.during(lambda x=x: readers_of(x._array.memory.buffer))
+        assert [y.tolist() for y in kept] == [[2.0] * 3, [2.0] * 5][: len(kept)]
+    assert moment > 3
+
+
+def test_a_handler_that_takes_the_last_block_back(monkeypatch):
+    class Ended(deque):
+        def __bool__(self):
+            return True  # as it was before the handler
+
+    monkeypatch.setattr(host_pool, "_ended", Ended(host_pool._ended))
+    host_pool.collect()
+    assert len(host_pool._ended) == 0
