@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 from genesis.execution.native_settings import require_settings
 from genesis.execution.plan import Plan, collectives_of, key_of
 from genesis.execution.result_pool import ResultPool
-from genesis.execution.result_words import RUNS, ResultWords, choose, word_address
+from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
 from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import LONGEST, Constant, Instructions, Register, are_possible
@@ -86,11 +86,8 @@ class NativeFlush:
         self._ended = {name: getattr(trace, name) for name in AT_END}
         self._words = [code.keep(ResultWords(pool, trace.device, dict)) for _ in range(RUNS)]
         turn = code.keep(array("Q", [0]))
-        choose(code, turn, [[words] for words in self._words])
-        for k, words in enumerate(self._words):
-            other = code.emit("SKIP_HALF", word_address(turn), 1 - k, 0)
-            self._flush(words)
-            code.skip_from(other)
+        for k in in_turns(code, turn, [[words] for words in self._words]):
+            self._flush(self._words[k])
         self._words[0].renew()
         self.function = code.function()
 

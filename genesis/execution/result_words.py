@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from genesis.execution.result_pool import ResultPool
@@ -83,8 +83,11 @@ def _write(words: array[int], values: Iterable[int]) -> None:
     words[: len(found)] = found
 
 
-def choose(code: Instructions, turn: array[int], sets: Sequence[Sequence[ResultWords]]) -> None:
-    """Choose the buffers of the last call, which are in caches, if its results have no owner any more; else the others."""
+def in_turns(code: Instructions, turn: array[int], sets: Sequence[Sequence[ResultWords]]) -> Iterator[int]:
+    """Choose the buffers of the last call, which are in caches, if its results have no owner any more; else the others.
+
+    Yields the number of each set, for the caller to emit what happens where that is chosen.
+    """
     ends = []
     for k, last in enumerate(sets):
         other = code.emit("SKIP_HALF", word_address(turn), 1 - k, 0)
@@ -97,6 +100,10 @@ def choose(code: Instructions, turn: array[int], sets: Sequence[Sequence[ResultW
         code.skip_from(other)
     for end in ends:
         code.skip_from(end)
+    for k in range(len(sets)):
+        other = code.emit("SKIP_HALF", word_address(turn), 1 - k, 0)
+        yield k
+        code.skip_from(other)
 
 
 def _laid(view: Array, root: Array, layout: Layout) -> Array:

@@ -46,6 +46,7 @@ from genesis.tracing.state import current_trace, open_trace, recording, thread_s
 from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.token import Token, of_complex, of_float
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
+from genesis.tracing.trie import Key
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 _new = object.__new__
@@ -221,14 +222,11 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                     return call(operation, arguments, attributes, bare)
                 key = tuple(tokens)
                 step = trace.step.children.get(key)
-                if step is None and reads_numbers(operation, arguments, attributes):
+                if step is None and (again := _otherwise(trace, key, operation, arguments, attributes)):
                     trace.closed = False
-                    return call(operation, *with_numbers_read(operation, arguments, attributes), bare)
+                    return call(*again, bare)
                 nodes = trace.nodes
                 code, offset = user_line()
-                if step is None and (again := with_offset_as_argument(trace, key, code, offset, arguments, attributes)):
-                    trace.closed = False
-                    return call(*again, None, bare)
                 trace.lines.append((len(nodes), code, offset, innermost.scope, key))
                 if step is None:
                     step = defined(trace, operation, arguments, attributes, key)
@@ -262,6 +260,15 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
     except NotDenseError as problem:  # no cost if all are dense
         met = problem.tensor
     return met.computed(operation.name, arguments, attributes or {})
+
+
+def _otherwise(
+    trace: Trace, key: Key, operation: Operation, arguments: CallArguments, attributes: Attributes | None
+) -> tuple[Operation, CallArguments, Attributes | None] | None:
+    """The call to make instead of one that is new here: with numbers for tensors, or with a view's offset as an argument."""
+    if reads_numbers(operation, arguments, attributes):
+        return operation, *with_numbers_read(operation, arguments, attributes)
+    return with_offset_as_argument(trace, key, arguments, attributes)
 
 
 def call_on(device: Device, operation: Operation, arguments: CallArguments) -> Any:

@@ -21,7 +21,7 @@ from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, share_storage, tensor_of
-from genesis.tensor.in_memory import FEW, writable_memory, written_at_once
+from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state

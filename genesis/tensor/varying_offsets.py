@@ -5,7 +5,6 @@ A view's offset is part of the program otherwise, as then it folds into the kern
 
 from __future__ import annotations
 
-from types import CodeType
 from typing import Any
 
 from genesis.ir.annotations import Attributes
@@ -13,6 +12,7 @@ from genesis.ir.dtypes import STORED
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.handle import CallArguments, Tensor, tensor_of
+from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key
@@ -23,8 +23,8 @@ _planned: dict[Any, list[tuple[Key, int]]] = {}  # place -> keys and offsets of 
 
 
 def with_offset_as_argument(
-    trace: Trace, key: Key, code: CodeType | None, instruction: int, arguments: CallArguments, attributes: Attributes | None
-) -> tuple[Operation, CallArguments] | None:
+    trace: Trace, key: Key, arguments: CallArguments, attributes: Attributes | None
+) -> tuple[Operation, CallArguments, None] | None:
     """The call that takes a view's offset as an argument of the program, for a call that is new in the trie.
 
     None unless the offset varies at its place, and for other operations. The place is the user's instruction and the number of
@@ -39,7 +39,7 @@ def with_offset_as_argument(
     at = _layout(operation, first, arguments, attributes or {})
     if at is None:
         return None
-    place = (code, instruction, len(trace.lines), operation, first.shape, at.shape, at.strides)
+    place = (user_line(), len(trace.lines), operation, first.shape, at.shape, at.strides)
     planned = _planned.setdefault(place, [])
     if len(planned) < _OFTEN or len({offset for _, offset in planned}) == 1:
         planned[:] = *planned[-_OFTEN + 1 :], (key, at.offset)
@@ -50,8 +50,8 @@ def with_offset_as_argument(
         trace.step.children.pop(former, None)
     offset = tensor_of(trace.handle(trace.enter_scalar(at.offset)))  # so 0 and 1 are arguments too
     if operation.name == "put":
-        return OPERATIONS["dynamic_put"], (first, arguments[1], offset, at.shape, at.strides)
-    return OPERATIONS["dynamic_view"], (first, offset, at.shape, at.strides)
+        return OPERATIONS["dynamic_put"], (first, arguments[1], offset, at.shape, at.strides), None
+    return OPERATIONS["dynamic_view"], (first, offset, at.shape, at.strides), None
 
 
 def _layout(operation: Operation, first: Tensor, arguments: CallArguments, attributes: Attributes) -> Layout | None:

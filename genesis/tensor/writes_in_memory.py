@@ -11,8 +11,9 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.handle import Tensor, root_of
-from genesis.tensor.in_memory import FEW, SMALL, number_for, values_in_memory, written_at_once
+from genesis.tensor.in_memory import SMALL, number_for, values_in_memory
 from genesis.tensor.in_place import note
+from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state

@@ -27,7 +27,7 @@ from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.python_calls import NOTHING, PythonCalls
 from genesis.capture.replay.single_program import TensorChanges
-from genesis.execution.result_words import RUNS, ResultWords, choose, word_address
+from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
 from genesis.execution.verified_program import KNOWN
 from genesis.ir.annotations import Attributes
 from genesis.runtime import rng
@@ -75,15 +75,12 @@ class NativeReplay:
         code.emit("ENTER")
         views = [results.views_in(position) for position in range(len(steps))]
         words = [[code.keep(step.program.words(shown)) for step, shown in zip(steps, views, strict=True)] for _ in range(RUNS)]
-        choose(code, self._turn, words)
-        for k in range(RUNS):
-            skip = code.emit("SKIP_HALF", word_address(self._turn), 1 - k, 0)
+        for k in in_turns(code, self._turn, words):
             result = self._run(words[k], words[k - 1])
             code.emit("ADD", word_address(self._count), 1)
             if not self._communicates:  # runs with collectives count themselves
                 code.emit("ADD", word_address(replayed), 1)
             code.emit("RETURN", result)
-            code.skip_from(skip)
         code.keep((self._count, self._turn, self._calls, steps))
         self._replay = code.function()
         self.function: Callable[..., Any] = self._replay_locked if self._is_locked else self._replay

@@ -1,0 +1,73 @@
+"""Memory that one tensor alone owns, or a copy of it, to write there at once: others have the values from before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from genesis.ir.replayable import replayable_module
+from genesis.runtime.devices import CPU
+from genesis.runtime.references import is_sole_owner
+from genesis.tensor.handle import Tensor
+from genesis.tensor.in_memory import number_for
+from genesis.tracing.memory import Memory
+from genesis.tracing.state import thread_state
+from genesis.tracing.trace import Array
+
+FEW = 1 << 16  # bytes of a tensor that is copied before a write, if others may see its memory
+
+
+def written_at_once(root: Tensor, tensor: Tensor, write: Callable[[Memory], bool]) -> bool:
+    """Have `write` change memory with the values of `root`, for `tensor`, which is it or its view; whether it has.
+
+    The caller holds LOCK. A signal handler that writes to the tensor in between has done so before.
+    """
+    while True:
+        changes, memory = root._changes, writable_memory(root, tensor)
+        if memory is None or not write(memory):
+            return False
+        # Arrays are immutable: another value, another one.
+        array = Array.realized(memory.buffer, memory.layout, root._array.node.dtype)
+        if root._changes == changes:
+            root._array, root._changes = array, changes + 1
+            return True
+
+
+def writable_memory(root: Tensor, tensor: Tensor) -> Memory | None:
+    """Memory with the values of `root` that only it, and `tensor`, which is it or its view, will see: its own, or new memory if
+    it is small.
+
+    None for other values, pending ones but for constants, and those that the outside sees. The caller holds LOCK, and has no
+    names for their arrays.
+    """
+    memories = [root._array.memory]
+    if memories[0] is None:
+        return _filled(root._array)
+    if memories[0].buffer.device is not CPU or memories[0].buffer.shared:
+        return None
+    is_own = is_sole_owner([root._array], 1) and is_sole_owner(memories, 1)
+    views = 0
+    if tensor is not root and tensor._array.memory is not None and tensor._array.memory.buffer is memories[0].buffer:
+        views = 1
+        is_own = is_own and is_sole_owner([tensor._array], 1) and is_sole_owner([tensor._array.memory], 1)
+    if is_own and is_sole_owner([memories[0].buffer], 1 + views):
+        return memories[0]
+    return memories[0].copied(root.dtype, CPU) if root._array.node.nbytes <= FEW else None
+
+
+def _filled(array: Array) -> Memory | None:
+    """The memory of a small pending value that is one constant everywhere."""
+    node, trace = array.node, array.trace
+    if node.nbytes > FEW or trace is None or trace is not thread_state.traces.get(CPU.name) or trace.closed:
+        return None
+    if array.memory is not None or node.op != "view" or any(node.attrs["strides"]):
+        return None
+    source = trace.nodes[node.inputs[0]]
+    if source.shape or source.op not in ("constant", "scalar"):
+        return None
+    value = number_for(source.attrs["value"] if source.op == "constant" else trace.scalars[source.attrs["slot"]], node.dtype)
+    return None if value is None else Memory.of(np.full(node.shape, value, node.dtype.numpy), node.dtype, CPU)
+
+
+replayable_module(__name__)
