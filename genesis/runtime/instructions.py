@@ -1,4 +1,4 @@
-"""Assembling instructions over Python objects into functions of machine code (`instructions_ir` says what each does).
+"""Assembling instructions over Python objects into functions of machine code (`instruction_set` says what each does).
 
     code = Instructions(MISSED)
     left = code.call(operator.add, code.constant(1), code.constant(2))

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Register, are_possible
-from genesis.runtime.instructions_ir import NUMBER_OF, OPERATIONS
 
 pytestmark = pytest.mark.skipif(not are_possible(), reason="another interpreter than CPython of 64 bits")
 
@@ -21,11 +20,6 @@ def guarded(operation, *operands, arguments=1):
     code.emit(operation, Register(0), *operands)
     code.emit("RETURN", code.constant(True))
     return code.function()
-
-
-def test_operations_are_numbered_in_the_order_of_their_list():
-    assert [*NUMBER_OF] == [line.split()[0] for line in OPERATIONS.strip().splitlines()]
-    assert [*NUMBER_OF.values()] == [*range(len(NUMBER_OF))]
 
 
 THING = Thing()

@@ -1,0 +1,314 @@
+"""The instructions over Python objects, each with what it does in LLVM IR; `instructions_ir` makes a loop of them.
+
+An instruction is {operation, a, b, c, d}. Its operands are registers, which own references, addresses of objects that are
+kept alive, addresses of words, or numbers: `%a` is the number, `%a.register` the address of that register, `%b.object` and
+`%a.word` the number as an address.
+
+A body that defines `%value` is one that puts it into register a; null stands for an exception. Where it defines `%holds`, the
+call is missed unless that is true, and where it defines `%skips`, a true one goes on c instructions further down. Bodies that
+end otherwise jump to `%next`, `%skip`, `%problem` (an exception is set) or `%missed`. `%begin` is a body's first block; its
+names and labels are its own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_ROWS = """
+ATTRIBUTE   a = getattr(b, name c); d is 0, or where {class, offset} of a slot is: instances hold it there
+  %owner = load ptr, ptr %b.register
+  %slot.at = call ptr @slot_of(ptr %owner, i64 %d)
+  %is.slot = icmp ne ptr %slot.at, null
+  br i1 %is.slot, label %slot, label %any
+slot:
+  %held = load ptr, ptr %slot.at
+  %is.set = icmp ne ptr %held, null
+  br i1 %is.set, label %take, label %any
+take:
+  call void @own(ptr %held)
+  br label %found
+any:
+  %looked.up = call ptr @PyObject_GetAttr(ptr %owner, ptr %c.object)
+  br label %found
+found:
+  %value = phi ptr [ %held, %take ], [ %looked.up, %any ]
+
+ITEM        a = b[object c]
+  %container = load ptr, ptr %b.register
+  %value = call ptr @PyObject_GetItem(ptr %container, ptr %c.object)
+
+MOVE        a = what register b holds
+  %value = load ptr, ptr %b.register
+  call void @own(ptr %value)
+
+OBJECT      a = the object that the word at b points to
+  %value = load ptr, ptr %b.object
+  call void @own(ptr %value)
+
+CALL        a = object b(registers c, c + 1, .. of which there are d)
+  %value = call ptr @PyObject_Vectorcall(ptr %b.object, ptr %c.register, i64 %d, ptr null)
+
+TUPLE       a = (registers c, c + 1, .. of which there are d)
+  %value = call ptr @PyTuple_New(i64 %d)
+  %none = icmp eq ptr %value, null
+  br i1 %none, label %problem, label %fill
+fill:
+  %m = phi i64 [ 0, %begin ], [ %m.next, %one ]
+  %filling = icmp ult i64 %m, %d
+  br i1 %filling, label %one, label %filled
+one:
+  %member.at = getelementptr ptr, ptr %c.register, i64 %m
+  %member = load ptr, ptr %member.at
+  call void @own(ptr %member)
+  call i32 @PyTuple_SetItem(ptr %value, i64 %m, ptr %member)
+  %m.next = add i64 %m, 1
+  br label %fill
+filled:
+
+NEW         a = object.__new__(b); c is that function, d the tuple ()
+  %class = load ptr, ptr %b.register
+  %arguments = inttoptr i64 %d to ptr
+  %value = call ptr %c.object(ptr %class, ptr %arguments, ptr null)
+
+IS          a is object b
+  %left = load ptr, ptr %a.register
+  %holds = icmp eq ptr %left, %b.object
+
+IS_NOT      a is not object b
+  %left = load ptr, ptr %a.register
+  %holds = icmp ne ptr %left, %b.object
+
+SAME        a is what register b holds
+  %left = load ptr, ptr %a.register
+  %right = load ptr, ptr %b.register
+  %holds = icmp eq ptr %left, %right
+
+APART       a is not what register b holds
+  %left = load ptr, ptr %a.register
+  %right = load ptr, ptr %b.register
+  %holds = icmp ne ptr %left, %right
+
+CLASS       the class of a is object b
+  %object = load ptr, ptr %a.register
+  %class = call ptr @class_of(ptr %object)
+  %holds = icmp eq ptr %class, %b.object
+
+SIZE        len(a) == number b
+  %container = load ptr, ptr %a.register
+  %size = call i64 @PyObject_Size(ptr %container)
+  %raised = icmp slt i64 %size, 0
+  br i1 %raised, label %problem, label %compare
+compare:
+  %holds = icmp eq i64 %size, %b
+
+EQUAL       a == object b
+  %left = load ptr, ptr %a.register
+  %answer = call i32 @PyObject_RichCompareBool(ptr %left, ptr %b.object, i32 2)
+  %raised = icmp slt i32 %answer, 0
+  br i1 %raised, label %problem, label %compare
+compare:
+  %holds = icmp eq i32 %answer, 1
+
+FALSE       not a
+  %object = load ptr, ptr %a.register
+  %answer = call i32 @PyObject_IsTrue(ptr %object)
+  %raised = icmp slt i32 %answer, 0
+  br i1 %raised, label %problem, label %compare
+compare:
+  %holds = icmp eq i32 %answer, 0
+
+WORD        the word at a is number b
+  %word = load i64, ptr %a.word
+  %holds = icmp eq i64 %word, %b
+
+HELD        of the objects in list a, those marked in the words at b {how many, 0 or 1..} have other owners, and no others
+  %list = load ptr, ptr %a.register
+  %size = call i64 @PyList_Size(ptr %list)
+  %marks = load i64, ptr %b.object
+  %marks.at = getelementptr i64, ptr %b.object, i64 1
+  %raised = icmp slt i64 %size, 0
+  br i1 %raised, label %problem, label %compare
+compare:
+  %is.size = icmp eq i64 %size, %marks
+  br i1 %is.size, label %each, label %missed
+each:
+  %m = phi i64 [ 0, %compare ], [ %m.next, %one ]
+  %some = icmp ult i64 %m, %marks
+  br i1 %some, label %one, label %next
+one:
+  %object = call ptr @PyList_GetItem(ptr %list, i64 %m)
+  %owners = load i32, ptr %object
+  %is.held = icmp ne i32 %owners, 1
+  %mark.at = getelementptr i64, ptr %marks.at, i64 %m
+  %mark = load i64, ptr %mark.at
+  %is.marked = icmp ne i64 %mark, 0
+  %is.as.marked = icmp eq i1 %is.held, %is.marked
+  %m.next = add i64 %m, 1
+  br i1 %is.as.marked, label %each, label %missed
+
+BYTES       the c bytes at the address in the word at a are those at b
+  %bytes = load ptr, ptr %a.word
+  %order = call i32 @memcmp(ptr %bytes, ptr %b.object, i64 %c)
+  %holds = icmp eq i32 %order, 0
+
+SKIP_IS     if a is object b: go on c instructions further down
+  %left = load ptr, ptr %a.register
+  %skips = icmp eq ptr %left, %b.object
+
+SKIP_OTHER  if a is not the object that the word at b points to: go on c instructions further down
+  %left = load ptr, ptr %a.register
+  %right = load ptr, ptr %b.object
+  %skips = icmp ne ptr %left, %right
+
+SKIP_HALF   if the 32 bits at a are number b: go on c instructions further down
+  %half = load i32, ptr %a.word
+  %wanted = trunc i64 %b to i32
+  %skips = icmp eq i32 %half, %wanted
+
+SKIP_SAME   if the version of dict a is the word at b: go on c instructions further down
+  %dict = load ptr, ptr %a.register
+  %version.at = getelementptr i8, ptr %dict, i64 VERSION_OFFSET
+  %version = load i64, ptr %version.at
+  %known = load i64, ptr %b.object
+  %skips = icmp eq i64 %version, %known
+
+SKIP_ALONE  if the objects at a {how many, objects.., counts..} have these counts: go on c instructions further down
+  %objects = load i64, ptr %a.word
+  %objects.at = getelementptr i64, ptr %a.word, i64 1
+  %counts.at = getelementptr i64, ptr %objects.at, i64 %objects
+  br label %each
+each:
+  %o = phi i64 [ 0, %begin ], [ %o.next, %one ]
+  %are.alone = icmp eq i64 %o, %objects
+  br i1 %are.alone, label %skip, label %one
+one:                                              ; counts have 32 bits in CPython 3.12 and later
+  %object.at = getelementptr i64, ptr %objects.at, i64 %o
+  %object = load ptr, ptr %object.at
+  %owners = load i32, ptr %object
+  %count.at = getelementptr i64, ptr %counts.at, i64 %o
+  %wanted = load i32, ptr %count.at
+  %o.next = add i64 %o, 1
+  %is.alone = icmp eq i32 %owners, %wanted
+  br i1 %is.alone, label %each, label %next
+
+ENTER       the table is in use from here on
+  %others = load i64, ptr %in.use
+  %is.free = icmp eq i64 %others, 0
+  br i1 %is.free, label %enter, label %missed
+enter:
+  store i64 1, ptr %in.use
+  store i1 true, ptr %entered.at
+  br label %next
+
+SET         setattr(a, name b, what register c holds); d as in ATTRIBUTE
+  %owner = load ptr, ptr %a.register
+  %new = load ptr, ptr %c.register
+  %slot.at = call ptr @slot_of(ptr %owner, i64 %d)
+  %is.slot = icmp ne ptr %slot.at, null
+  br i1 %is.slot, label %slot, label %any
+slot:
+  %former = load ptr, ptr %slot.at
+  call void @own(ptr %new)
+  store ptr %new, ptr %slot.at
+  call void @disown(ptr %former)
+  br label %next
+any:
+  %failed = call i32 @PyObject_SetAttr(ptr %owner, ptr %b.object, ptr %new)
+  %raised = icmp ne i32 %failed, 0
+  br i1 %raised, label %problem, label %next
+
+ADDRESS     the word at a = the address that b, an int, is, plus number c
+  %number = load ptr, ptr %b.register
+  %address = call ptr @PyLong_AsVoidPtr(ptr %number)
+  %word = ptrtoint ptr %address to i64
+  %sum = add i64 %word, %c
+  store i64 %sum, ptr %a.word
+  br label %next
+
+INTEGER     the word at a = the int that b is
+  %number = load ptr, ptr %b.register
+  %word = call i64 @PyLong_AsLongLong(ptr %number)
+  store i64 %word, ptr %a.word
+  %is.odd = icmp eq i64 %word, -1                 ; which may stand for an exception
+  br i1 %is.odd, label %check, label %next
+check:
+  %exception = call ptr @PyErr_Occurred()
+  %fine = icmp eq ptr %exception, null
+  br i1 %fine, label %next, label %problem
+
+REAL        the word at a = the float that b is, as a double
+  %number = load ptr, ptr %b.register
+  %word = call double @PyFloat_AsDouble(ptr %number)
+  store double %word, ptr %a.word
+  %is.odd = fcmp oeq double %word, -1.0           ; which may stand for an exception
+  br i1 %is.odd, label %check, label %next
+check:
+  %exception = call ptr @PyErr_Occurred()
+  %fine = icmp eq ptr %exception, null
+  br i1 %fine, label %next, label %problem
+
+COPY        the word at a = the word at b
+  %word = load i64, ptr %b.object
+  store i64 %word, ptr %a.word
+  br label %next
+
+STORE       the word at a = number b
+  store i64 %b, ptr %a.word
+  br label %next
+
+VERSION     the word at a = the version of dict b
+  %dict = load ptr, ptr %b.register
+  %version.at = getelementptr i8, ptr %dict, i64 VERSION_OFFSET
+  %version = load i64, ptr %version.at
+  store i64 %version, ptr %a.word
+  br label %next
+
+ADD         the word at a += number b
+  %before = load i64, ptr %a.word
+  %sum = add i64 %before, %b
+  store i64 %sum, ptr %a.word
+  br label %next
+
+RUN         run the program at a; if none of its kernels has reported a fault: go on c instructions further down
+  %fault = call i64 @run(ptr %a.word, i1 false, ptr null)
+  %skips = icmp eq i64 %fault, 0
+
+MISS        the call is missed
+  br label %missed
+
+RETURN      return a
+  %returned = load ptr, ptr %a.register
+  call void @own(ptr %returned)
+  br label %leave
+"""
+
+
+class Instruction(NamedTuple):
+    """A row: what an instruction does, and its blocks of IR, of which the first is named as the instruction is."""
+
+    name: str
+    meaning: str
+    blocks: str
+    putting: str | None  # the block from which its value goes into register a, if it has one
+
+
+_ENDS = {
+    "value": "  br label %put",
+    "holds": "  br i1 %holds, label %next, label %missed",
+    "skips": "  br i1 %skips, label %skip, label %next",
+}
+
+
+def _instruction(row: str) -> Instruction:
+    heading, body = row.split("\n", 1)
+    name, meaning = heading.split(maxsplit=1)
+    defined = {*re.findall(r"^(?:  %)?([\w.]+)(?=:| =)", body, re.MULTILINE)}
+    lines = [*body.rstrip().splitlines(), *(end for result, end in _ENDS.items() if result in defined)]
+    own = re.compile(rf"(^|%)({'|'.join(map(re.escape, defined)) or 'begin'})(?![\w.])")
+    blocks = "\n".join(own.sub(rf"\1{name}.\2", line) for line in lines).replace("%begin ", f"%{name} ")
+    labels = [name, *re.findall(r"^([\w.]+):", blocks, re.MULTILINE)]
+    return Instruction(name, meaning, f"{name}:\n{blocks}\n", labels[-1] if "value" in defined else None)
+
+
+INSTRUCTIONS = [_instruction(row) for row in re.split(r"\n\n(?=[A-Z])", _ROWS.strip())]
