@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import marshal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from genesis.ops import PRIMITIVES
 from genesis.runtime.content_store import ContentStore
 from genesis.runtime.counters import count, counts
 from genesis.runtime.deferred import deferred
-from genesis.runtime.digest import digest
+from genesis.runtime.digest import by_value, digest
 from genesis.runtime.loaded_source import PACKAGE, digest_of
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.speeds import speeds
@@ -39,7 +38,6 @@ LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
 MOST_PLANS = 100  # of a process, after which it stores none: later ones may be of ever new sizes
 SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 per node
 
-_BY_VALUE = 2  # the last version of marshal without references, whose bytes depend on equality alone
 _ROWS = dict(PRIMITIVES)  # the built-in ones, which the digest covers
 
 
@@ -99,6 +97,6 @@ def _name(
     asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved], [*awaited]
     facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:
-        return digest(marshal.dumps((surroundings, asked, facts), _BY_VALUE)).hexdigest()
+        return digest(by_value((surroundings, asked, facts))).hexdigest()
     except ValueError:  # an attribute that is no number or name: no key
         return None

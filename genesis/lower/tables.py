@@ -1,8 +1,8 @@
 """A lowered graph as JSON: a table for each kind of record, a list for each of its fields.
 
-Records refer to one another by row numbers, and equal records share a row. Reading checks the type of each field, and that rows
-and values exist. It can build only the kinds of records below, whatever the file says. A kernel's text is not stored: it
-follows from the kernel.
+Records refer to one another by row numbers, and equal records share a row. Tables are written and read by columns, as a list of
+thousands of numbers is checked in one step. Reading checks the type of each field, and that rows and values exist. It can build
+only the kinds of records below, whatever the file says. A kernel's text is not stored: it follows from the kernel.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import NAMED, DType
@@ -24,6 +25,7 @@ from genesis.lower.stages import HostCall, Loop, Matrix, Product
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
+from genesis.runtime.digest import by_value
 
 Json = Any  # None, a truth, a number, a string, or a list or dict of these
 
@@ -31,7 +33,7 @@ Json = Any  # None, a truth, a number, a string, or a list or dict of these
 def write_tables(lowered: Lowered) -> bytes:
     """Serialize a graph. Raises TypeError if it holds anything but `RECORDS`, numbers and names."""
     tables = _Writer()
-    tables.row("Lowered", lowered)
+    tables.numbers("Lowered", [lowered])
     columns = {name: [*zip(*rows, strict=True)] or [()] * len(RECORDS[name].fields) for name, rows in tables.rows.items()}
     return json.dumps(columns, separators=(",", ":")).encode()
 
@@ -54,9 +56,8 @@ def read_tables(content: bytes, target: Target) -> Lowered:
 
 def write_nodes(nodes: Sequence[Node]) -> Json:
     """A graph as JSON's lists. Raises TypeError for a node with other attributes than numbers, names, dtypes and tuples."""
-    tables = _Writer()
     return [
-        [node.op, [*node.inputs], [[name, _write_any(value, tables)] for name, value in node.attrs.items()], [*node.shape],
+        [node.op, [*node.inputs], [[name, _write_any(value)] for name, value in node.attrs.items()], [*node.shape],
          node.dtype.name]
         for node in nodes
     ]
@@ -97,35 +98,44 @@ def verify_layouts(nodes: Sequence[Node]) -> None:
 
 
 class _Writer:
-    """The rows of each table, in the order of their first use."""
+    """The rows of each table."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[list[Json]]] = {name: [] for name in RECORDS}
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._met: dict[tuple[str, int], int] = {}  # by identity: the graph keeps the records alive
+        self.rows: dict[str, list[tuple[Json, ...]]] = {name: [] for name in RECORDS}
+        self._equal: dict[str, dict[bytes, int]] = {name: {} for name in RECORDS}
+        self._met: dict[str, dict[int, int]] = {name: {} for name in RECORDS}  # by identity: the graph keeps the records alive
 
-    def row(self, name: str, record: Any) -> int:
-        """The number of the row with a record's fields, an existing one or a new one."""
-        number = self._met.get((name, id(record)))
-        if number is None:
-            kind, rows = RECORDS[name], self.rows[name]
-            row = [field.write(part, self) for field, part in zip(kind.fields, kind.parts(record), strict=True)]
-            number = len(rows)
-            if kind.shared:
-                # By text: 1, 1.0 and True are equal, and so are 0.0 and -0.0.
-                number = self._met[name, id(record)] = self._numbers.setdefault((name, repr(row)), number)
+    def numbers(self, name: str, records: Sequence[Any]) -> Sequence[int]:
+        """The numbers of the rows with the records' fields, existing ones or new ones."""
+        kind, rows = RECORDS[name], self.rows[name]
+        if not kind.shared:
+            rows += self._rows(kind, records)
+            return range(len(rows) - len(records), len(rows))
+        met, equal = self._met[name], self._equal[name]
+        identities = [*map(id, records)]
+        new = dict(zip(identities, records, strict=True))
+        if met:
+            new = {identity: record for identity, record in new.items() if identity not in met}
+        for identity, row in zip(new, self._rows(kind, [*new.values()]), strict=True):
+            number = met[identity] = equal.setdefault(by_value(row), len(rows))
             if number == len(rows):
                 rows.append(row)
-        return number
+        return [*map(met.__getitem__, identities)]
+
+    def _rows(self, kind: Record, records: Sequence[Any]) -> Sequence[tuple[Json, ...]]:
+        columns = zip(*map(kind.parts, records), strict=True)
+        written = [field.write(column, self) for field, column in zip(kind.fields, columns, strict=True)] if records else []
+        return [*zip(*written, strict=True)]
 
 
 _Records = dict[str, Sequence[Any]]  # the records read so far, by table
 
 
 class Field(NamedTuple):
-    """Writes one field, and reads a list of them. Reading raises an exception for invalid data."""
+    """Writes and reads a column. Writing raises TypeError for other values than it takes, reading an exception for invalid
+    data."""
 
-    write: Callable[[Any, _Writer], Json]
+    write: Callable[[Sequence[Any], _Writer], Sequence[Json]]
     read: Callable[[Sequence[Json], _Records], Iterable[Any]]
 
 
@@ -142,17 +152,12 @@ class Record(NamedTuple):
 
 
 def _of_types(*types: type) -> Field:
-    def write(part: Json, tables: _Writer) -> Json:
-        if type(part) not in types:
-            raise TypeError(f"{part!r:.80} is none of {types}")
-        return part
-
-    def read(cells: Sequence[Json], tables: _Records) -> Sequence[Json]:
+    def checked(cells: Sequence[Json], tables: object) -> Sequence[Json]:
         if not set(map(type, cells)) <= {*types}:
-            raise ValueError(f"want {types}")
+            raise TypeError(f"want {types}")
         return cells
 
-    return Field(write, read)
+    return Field(checked, checked)
 
 
 def _number_of(count: Callable[[_Records], int]) -> Callable[[Sequence[Json], _Records], Sequence[int]]:
@@ -168,34 +173,44 @@ def _number_of(count: Callable[[_Records], int]) -> Callable[[Sequence[Json], _R
 def _row_of(name: str) -> Field:
     numbers = _number_of(lambda tables: len(tables[name]))
     return Field(
-        lambda record, tables: tables.row(name, record),
+        lambda column, tables: tables.numbers(name, column),
         lambda cells, tables: map(tables[name].__getitem__, numbers(cells, tables)))
 
 
 def _optional(field: Field) -> Field:
-    def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
-        present = iter(field.read([cell for cell in cells if cell is not None], tables))
-        return [None if cell is None else next(present) for cell in cells]
+    def where_present(convert: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
+        def converted(cells: Sequence[Any], tables: Any) -> list[Any]:
+            present = iter(convert([cell for cell in cells if cell is not None], tables))
+            return [None if cell is None else next(present) for cell in cells]
 
-    return Field(lambda part, tables: None if part is None else field.write(part, tables), read)
+        return converted
+
+    return Field(where_present(field.write), where_present(field.read))
 
 
 def _many(item: Field, container: Callable[[Iterable[Any]], Any] = tuple) -> Field:
     """Any number of items, all of one kind."""
+    def write(column: Sequence[Any], tables: _Writer) -> Sequence[Json]:
+        items = iter(item.write([*chain.from_iterable(column)], tables))
+        return [tuple(islice(items, len(cell))) for cell in column]
+
     def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
         items = iter(item.read([*chain.from_iterable(_LIST.read(cells, tables))], tables))
         return [container(islice(items, len(cell))) for cell in cells]
 
-    return Field(lambda part, tables: [item.write(one, tables) for one in part], read)
+    return Field(write, read)
 
 
 def _each(*items: Field) -> Field:
     """A tuple of one item of each kind."""
-    def write(part: Iterable[Any], tables: _Writer) -> Json:
-        return [item.write(one, tables) for item, one in zip(items, part, strict=True)]
+    def by_column(cells: Sequence[Any]) -> Iterable[Any]:
+        return zip(*cells, strict=True) if cells else [()] * len(items)
+
+    def write(column: Sequence[Any], tables: _Writer) -> Sequence[Json]:
+        return [*zip(*[item.write(part, tables) for item, part in zip(items, by_column(column), strict=True)], strict=True)]
 
     def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
-        columns = zip(*_LIST.read(cells, tables), strict=True) if cells else [()] * len(items)
+        columns = by_column([*_LIST.read(cells, tables)])
         return zip(*[item.read(column, tables) for item, column in zip(items, columns, strict=True)], strict=True)
 
     return Field(write, read)
@@ -204,16 +219,19 @@ def _each(*items: Field) -> Field:
 def _pairs(key: Field, value: Field) -> Field:
     """A dict."""
     pairs = _many(_each(key, value), dict)
-    return Field(lambda part, tables: pairs.write(part.items(), tables), pairs.read)
+    return Field(lambda column, tables: pairs.write([part.items() for part in column], tables), pairs.read)
 
 
 def _one_of(*names: str) -> Field:
     """A record of one of these tables."""
     rows = {name: _row_of(name) for name in names}
 
-    def write(record: Any, tables: _Writer) -> Json:
-        name = type(record).__name__
-        return [name, rows[name].write(record, tables)]
+    def write(column: Sequence[Any], tables: _Writer) -> Sequence[Json]:
+        of_kind: dict[str, list[Any]] = {}
+        for record in column:
+            of_kind.setdefault(type(record).__name__, []).append(record)
+        numbers = {name: iter(rows[name].write(records, tables)) for name, records in of_kind.items()}
+        return [(name := type(record).__name__, next(numbers[name])) for record in column]
 
     def read(cells: Sequence[Json], tables: _Records) -> Iterable[Any]:
         return [next(iter(rows[name].read([number], tables))) for name, number in cells]
@@ -221,10 +239,14 @@ def _one_of(*names: str) -> Field:
     return Field(write, read)
 
 
-def _write_any(part: Any, tables: _Writer) -> Json:
+def _write_any(part: Any) -> Json:
+    if type(part) in _ATOMS:
+        return part
     if type(part) is tuple:
-        return [_write_any(one, tables) for one in part]
-    return {"dtype": part.name} if type(part) is DType else _ATOM.write(part, tables)
+        return tuple([_write_any(one) for one in part])
+    if type(part) is DType:
+        return {"dtype": part.name}
+    raise TypeError(f"{part!r:.80} is none of {_ATOMS}")
 
 
 def _read_any(cell: Json) -> Any:
@@ -233,12 +255,13 @@ def _read_any(cell: Json) -> Any:
     return NAMED[cell["dtype"]] if type(cell) is dict else cell
 
 
+_ATOMS = frozenset((type(None), bool, int, float, str))
 _BOOL, _INT, _STR, _LIST = (_of_types(kind) for kind in (bool, int, str, list))
-_ATOM = _of_types(type(None), bool, int, float, str)
 _INTS = _many(_INT)
-_ANY = Field(_write_any, lambda cells, tables: map(_read_any, cells))  # numbers, names, dtypes, and tuples of them
+_ANY = Field(  # numbers, names, dtypes, and tuples of them
+    lambda column, tables: [*map(_write_any, column)], lambda cells, tables: map(_read_any, cells))
 _ATTRS = _many(_each(_STR, _ANY))
-_DTYPE = Field(lambda dtype, tables: dtype.name, lambda cells, tables: map(NAMED.__getitem__, cells))
+_DTYPE = Field(lambda column, tables: [dtype.name for dtype in column], lambda cells, tables: map(NAMED.__getitem__, cells))
 _VALUE = Field(_INT.write, _number_of(lambda tables: len(tables["Node"])))
 _VALUES = _many(_VALUE)
 
@@ -267,12 +290,12 @@ def _kernel(code: _Code, words: tuple[KernelArg, ...], origins: tuple[int, ...])
     return kernel
 
 
-_PARTS_OF_NODE = "op", "inputs", "attrs", "shape", "dtype", "differentiable"
+_parts_of_node = attrgetter("op", "inputs", "attrs", "shape", "dtype", "differentiable")
 
 RECORDS = {
     "Attrs": Record((_ATTRS,), dict, lambda attrs: (attrs.items(),)),
     "Node": Record((_STR, _INTS, _row_of("Attrs"), _INTS, _DTYPE, _BOOL), Node,
-                   lambda node: [getattr(node, part) for part in _PARTS_OF_NODE], shared=False),
+                   _parts_of_node, shared=False),
     "Layout": Record((_INTS, _INTS, _INT), Layout),
     "Access": Record((_INT, _many(_of_types(int, str)), _DTYPE), Access),
     "Instruction": Record(
