@@ -25,7 +25,7 @@ from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_place import write
-from genesis.tensor.views import view
+from genesis.tensor.views import plain_view, view
 from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.recording_hooks import is_recording
 
@@ -47,12 +47,13 @@ class Subscript(NamedTuple):
 
 @routed_access_method
 def __getitem__(self: Tensor, index: Index) -> Tensor:
-    if index.__class__ is int and self.shape:
-        return view(self, "subscript", (index,))
+    plain = _plain_items(index, len(self._array.node.shape))
+    if plain is not None:
+        return plain_view(self, "subscript", plain)
     items, tensors = _parsed(self, index)
-    viewed = view(self, "subscript", items) if items else self
+    viewed = view(self, "subscript", items) if items or not tensors else self
     if not tensors:
-        return viewed if items else view(self, "subscript", ())
+        return viewed
     if len(tensors) == 1 and tensors[0][1].dtype is bool_ and tensors[0][1].ndim > 1:
         axis, mask = tensors[0]  # flatten its axes: one index per element, not one per axis
         viewed = viewed.flatten(axis, axis + mask.ndim - 1)
@@ -65,7 +66,8 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
 def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     if set_in_memory(self, index, value):
         return
-    items, tensors = _parsed(self, index)
+    plain = _plain_items(index, len(self._array.node.shape))
+    items, tensors = (plain, ()) if plain is not None else _parsed(self, index)
     target = view(self, "subscript", items) if items else self
     if not tensors and _is_written(value, target):  # `x[i] += y` ends so
         return
@@ -103,6 +105,26 @@ def _is_written(value: object, target: Tensor) -> bool:
     root._changes += 1
     value._seen = root._changes
     return True
+
+
+def _plain_items(index: Index, rank: int) -> tuple[Item, ...] | None:
+    """The items of a view for an index of ints, slices and new axes; None for others, which `_parsed` takes."""
+    items: list[Item] = []
+    new = 0
+    for part in index if index.__class__ is tuple else (index,):  # type: ignore[union-attr]
+        if part.__class__ is slice:
+            bounds = part.start, part.stop, part.step
+            if not _BOUNDS.issuperset(map(type, bounds)) or bounds[2] == 0:
+                return None
+            items.append(bounds)
+        elif part is None:
+            items.append(None)
+            new += 1
+        elif part.__class__ is int:
+            items.append(part)
+        else:
+            return None
+    return tuple(items) if len(items) <= rank + new else None
 
 
 def _parsed(tensor: Tensor, index: Index) -> Subscript:

@@ -12,7 +12,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor
-from genesis.tensor.views import view
+from genesis.tensor.views import plain_view, view
 
 
 @function("unsafe_split")
@@ -91,7 +91,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1., 0.]), tensor([0., 1.]))
     """
     axis = _axis("unbind", input, dim)
-    return tuple([view(input, "select", axis, i) for i in range(input.shape[axis])])
+    return tuple([plain_view(input, "select", axis, i) for i in range(input.shape[axis])])
 
 
 @overridable

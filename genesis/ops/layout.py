@@ -5,6 +5,7 @@ The rules are pure arithmetic: graph nodes and arrays in memory use the same one
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ class Layout(NamedTuple):
         )
 
 
+@functools.lru_cache(maxsize=4096)
 def contiguous_layout(shape: Shape) -> Layout:
     return Layout(shape, contiguous_strides(shape), 0)
 

@@ -28,18 +28,19 @@ def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
     None too if a gradient may ask where they came from. The caller holds LOCK, as a compiled call in another thread may write
     them.
     """
-    if not isinstance(tensor, Tensor) or tensor.__class__ is not Tensor or tensor._element_map is not None:
+    if tensor.__class__ is not Tensor or tensor._element_map is not None:  # type: ignore[attr-defined]
         return None
-    node = tensor._array.node
-    if node.dtype is not dtype or node.nbytes > SMALL or (tensor._requires_grad and thread_state.grad_enabled):
+    node = tensor._array.node  # type: ignore[attr-defined]
+    if node.dtype is not dtype or (tensor._requires_grad and thread_state.grad_enabled):  # type: ignore[attr-defined]
         return None
-    root = root_of(tensor)
-    memory = root._array.memory
-    if memory is None or memory.buffer.device is not CPU or root._array.node.dtype is not dtype:
+    root = tensor if tensor._base is None else root_of(tensor)  # type: ignore[attr-defined, arg-type]
+    whole = root._array  # type: ignore[attr-defined]
+    memory = whole.memory
+    if memory is None or memory.buffer.device is not CPU or whole.node.dtype is not dtype or node.nbytes > SMALL:
         return None
     if root is not tensor:
-        memory = memory.at(tensor.layout, dtype, dtype)
-    return np.frombuffer(memory.values_as_bytes(dtype), dtype.numpy).reshape(node.shape)
+        memory = memory.at(tensor.layout, dtype, dtype)  # type: ignore[attr-defined]
+    return memory.read(dtype)  # type: ignore[no-any-return]
 
 
 def all_in_memory(tensors: Sequence[object]) -> list[np.ndarray] | None:

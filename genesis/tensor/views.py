@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 
 from genesis.execution.realize import realize
+from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.graph import Node
@@ -24,6 +25,7 @@ from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.trace import LOCK, Array
 
 _SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", "reshape": "shape"}  # `*dims`, by name
+_NO_ATTRIBUTES: Attributes = {}
 
 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
@@ -31,22 +33,33 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
     if not attributes and _are_plain(arguments):
-        rule = _remembered(name)
-    else:
-        rule = LAYOUT_RULES[name]
-        wanted = attributes.get("dtype", arguments[0] if arguments else None) if name == "view" else None
-        if isinstance(wanted, DType | str):
-            dtype = as_dtype("view", wanted)
-            return view(tensor, name, tuple(tensor.shape)) if dtype is tensor.dtype else bitcast(tensor, dtype)
-        if any(map(holds_number, [*arguments, *attributes.values()])):
-            arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
-            attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
+        return plain_view(tensor, name, *arguments)
+    wanted = attributes.get("dtype", arguments[0] if arguments else None) if name == "view" else None
+    if isinstance(wanted, DType | str):
+        dtype = as_dtype("view", wanted)
+        return view(tensor, name, tuple(tensor.shape)) if dtype is tensor.dtype else bitcast(tensor, dtype)
+    if any(map(holds_number, [*arguments, *attributes.values()])):
+        arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
+        attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
+    return _view_by(LAYOUT_RULES[name], tensor, name, arguments, attributes)
+
+
+def plain_view(tensor: Tensor, name: str, *arguments: object) -> Tensor:
+    """`view` with arguments that are ints (no traced ones), None and tuples of these: equal ones mean the same."""
+    return _view_by(_remembered(name), tensor, name, arguments, _NO_ATTRIBUTES)
+
+
+def _view_by(
+    rule: Callable[..., Layout | None], tensor: Tensor, name: str, arguments: Arguments, attributes: Attributes
+) -> Tensor:
     if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
         return tensor.computed(name, (tensor, *arguments), attributes)  # type: ignore[no-any-return]
     with LOCK:
-        array = array_of(tensor)
+        base = tensor._base
+        array = tensor._array if base is None else array_of(tensor)
+        at = tensor._layout or contiguous_layout(array.node.shape)
         try:
-            to = rule(tensor._layout or contiguous_layout(tensor.shape), *arguments, **attributes)
+            to = rule(at, *arguments, **attributes)
         except (ValueError, TypeError, IndexError) as problem:
             raise also_runtime_error(problem) from None
         if to is None:
@@ -54,7 +67,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         memory = array.memory
         there = None  # the layout in memory, if the view needs no derivation
         if memory is not None and not (tensor._requires_grad and thread_state.grad_enabled):
-            there = rule(memory.layout, *arguments, **attributes)
+            there = to if memory.layout == at else rule(memory.layout, *arguments, **attributes)
         if there is not None:
             result = tensor_of(Array.realized(memory.buffer, there, array.node.dtype))  # type: ignore[union-attr]
         else:
@@ -63,7 +76,8 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         share_storage(result, root, to, tensor._element_map)
         if there is None or tensor._element_map is not None:
             result._seen = seen_by(result, root)
-        result._detached = result._views_detached = tensor._detached
+        if tensor._detached:
+            result._detached = result._views_detached = True
         if tensor.__class__ is not Tensor:
             result.__class__ = result_class(tensor)
         if tensor._untracked:
@@ -72,7 +86,7 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
 
 
 def _are_plain(arguments: Iterable[object]) -> bool:
-    """Whether arguments are ints (no traced ones), None and tuples of these: what is equal among them means the same."""
+    """Whether arguments are such that `plain_view` takes."""
     for argument in arguments:
         kind = type(argument)
         if kind is not int and argument is not None and not (kind is tuple and _are_plain(argument)):  # type: ignore[arg-type]

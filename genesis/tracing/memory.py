@@ -81,6 +81,12 @@ class Memory:
             return self.numpy(dtype).tobytes()  # type: ignore[no-any-return]
         return ctypes.string_at(self.pointer, math.prod(self.layout.shape) * dtype.itemsize)
 
+    def read(self, dtype: DType) -> Any:
+        """A read-only array with a copy of the values, for which this memory need not be lent to the outside."""
+        if not self.buffer.device.memory.is_host:
+            return self.numpy(dtype)
+        return np.ndarray(self.layout.shape, dtype.numpy, self.values_as_bytes(dtype))
+
     def mapped(self, element_map: str, dtype: DType) -> Memory:
         """A copy of the values with an element map (such as conjugation) applied."""
         values = self.numpy(dtype)

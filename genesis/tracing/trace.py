@@ -10,6 +10,7 @@ An `Array` is an immutable value: pending at a position of a trace, or realized 
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import math
 import weakref
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
 from genesis.ir.graph import Graph, Node
+from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import CPU, Device
 from genesis.runtime.fork import fork_safe_lock
@@ -83,7 +85,15 @@ class Array:
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
         """An array over memory with computed values."""
-        return cls(None, -1, Node("input", (), {}, layout.shape, dtype), Memory(buffer, layout, dtype))
+        node, start, strides = _in_memory(layout, dtype)
+        return cls(None, -1, node, Memory.laid(buffer, layout, start, strides))
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_memory(layout: Layout, dtype: DType) -> tuple[Node, int, Shape | None]:
+    """What all arrays with a layout in memory share: the node, the start in bytes, and the strides for kernels."""
+    node = Node("input", (), {}, layout.shape, dtype)
+    return node, layout.offset * dtype.itemsize, None if layout.is_contiguous else layout.strides
 
 
 _new = object.__new__

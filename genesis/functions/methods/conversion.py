@@ -46,6 +46,7 @@ from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
 from genesis.tensor.views import detach, share_data
+from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import item_read, reads_forbidden, refuse, values_read
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
@@ -53,11 +54,17 @@ from genesis.tracing.trace import LOCK
 
 def values_of(tensor: Tensor) -> np.ndarray:
     """The values, computed now, as a temporary array: read it at once and drop it."""
-    with LOCK:  # a compiled call in another thread may write it
-        array = array_of(tensor)
-        if thread_state.recorder is not None:
-            values_read(array)
-        return realize(array).numpy(array.node.dtype)
+    with LOCK:
+        return _memory_read(tensor).numpy(tensor.dtype)
+
+
+def _memory_read(tensor: Tensor) -> Memory:
+    """The memory of the values, computed now, which are read at once. The caller holds LOCK, as a compiled call in another
+    thread may write them."""
+    array = tensor._array if tensor._base is None else array_of(tensor)
+    if thread_state.recorder is not None:
+        values_read(array)
+    return array.memory or realize(array)
 
 
 # ---- to Python ----
@@ -96,7 +103,10 @@ def tolist(self: Tensor) -> Tree:
     >>> genesis.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    return values_of(self).astype(self.dtype.compute.numpy).tolist()
+    with LOCK:
+        dtype, memory = self._array.node.dtype, _memory_read(self)
+        values = memory.read(dtype)
+    return (values if dtype.compute is dtype else values.astype(dtype.compute.numpy)).tolist()
 
 
 @routed_access_method

@@ -17,7 +17,7 @@ from genesis.ir.shapes import numel as product
 from genesis.runtime.devices import META, Device
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, is_of_inference_mode, method
-from genesis.tensor.views import view
+from genesis.tensor.views import plain_view, view
 from genesis.tracing.recording_hooks import refuse
 
 
@@ -191,7 +191,7 @@ def __len__(self: Tensor) -> int:
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self.shape:
         raise TypeError("iter: a 0-d tensor cannot be iterated over")
-    return iter([view(self, "select", 0, i) for i in range(self.shape[0])])
+    return iter([plain_view(self, "select", 0, i) for i in range(self.shape[0])])
 
 
 # ---- PyTorch's old names of dtypes ----
