@@ -6,8 +6,8 @@ kept alive, addresses of words, or numbers: `%a` is the number, `%a.register` th
 
 A body that defines `%value` is one that puts it into register a; null stands for an exception. Where it defines `%holds`, the
 call is missed unless that is true, and where it defines `%skips`, a true one goes on c instructions further down. Bodies that
-end otherwise jump to `%next`, `%skip`, `%problem` (an exception is set) or `%missed`. `%begin` is a body's first block; its
-names and labels are its own.
+end otherwise jump to `%next`, `%skip`, `%problem` (an exception is set), `%doubt` (one may be set) or `%missed`. `%begin` is a
+body's first block; its names and labels are its own.
 """
 
 from __future__ import annotations
@@ -230,23 +230,15 @@ INTEGER     the word at a = the int that b is
   %number = load ptr, ptr %b.register
   %word = call i64 @PyLong_AsLongLong(ptr %number)
   store i64 %word, ptr %a.word
-  %is.odd = icmp eq i64 %word, -1                 ; which may stand for an exception
-  br i1 %is.odd, label %check, label %next
-check:
-  %exception = call ptr @PyErr_Occurred()
-  %fine = icmp eq ptr %exception, null
-  br i1 %fine, label %next, label %problem
+  %is.odd = icmp eq i64 %word, -1
+  br i1 %is.odd, label %doubt, label %next
 
 REAL        the word at a = the float that b is, as a double
   %number = load ptr, ptr %b.register
   %word = call double @PyFloat_AsDouble(ptr %number)
   store double %word, ptr %a.word
-  %is.odd = fcmp oeq double %word, -1.0           ; which may stand for an exception
-  br i1 %is.odd, label %check, label %next
-check:
-  %exception = call ptr @PyErr_Occurred()
-  %fine = icmp eq ptr %exception, null
-  br i1 %fine, label %next, label %problem
+  %is.odd = fcmp oeq double %word, -1.0
+  br i1 %is.odd, label %doubt, label %next
 
 COPY        the word at a = the word at b
   %word = load i64, ptr %b.object

@@ -90,6 +90,10 @@ skip:
   store ptr %further, ptr %instruction.at
   br label %next
 
+doubt:                                            ; -1 may stand for an exception
+  %error = call ptr @PyErr_Occurred()
+  %no.error = icmp eq ptr %error, null
+  br i1 %no.error, label %next, label %problem
 problem:                                          ; a guard that raises does not hold, but an interrupt is one
   %is.entered = load i1, ptr %entered.at
   br i1 %is.entered, label %leave.raising, label %exception.kind
