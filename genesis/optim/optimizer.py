@@ -23,7 +23,7 @@ from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write_all
-from genesis.tracing.recording_hooks import optimizer_stepped, optimizer_updates, refuse
+from genesis.tracing.recording_hooks import optimizer_stepped, optimizer_updates, refuse, unwatched
 from genesis.tracing.scopes import innermost
 from genesis.tracing.state import recording, recording_in, thread_state, unflushed
 
@@ -231,8 +231,8 @@ class Optimizer(Hooked, Stateful):
         settings = self.settings(group, age)
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         settings = optimizer_updates(self, group, parameters, settings)
-        results = call(self.operation, (parameters, gradients or [p._grad for p in parameters], *kept, *settings), bare=True)
-        write_all([*parameters, *chain(*kept)], results)
+        _move(self.operation, [*parameters, *chain(*kept)],
+              (parameters, gradients or [p._grad for p in parameters], *kept, *settings))
 
     def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
         """Update `parameters` by sparse gradients. Raises RuntimeError if the optimizer does not support them."""
@@ -244,6 +244,12 @@ class Optimizer(Hooked, Stateful):
             lines += [""] * (number > 0) + [f"Parameter Group {number}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+@unwatched
+def _move(operation: Operation, tensors: Sequence[Tensor], arguments: Arguments) -> None:
+    """Write the results of an operation over `tensors`."""
+    write_all(tensors, call(operation, arguments, bare=True))
 
 
 def _round_of(parameter: Tensor, taken: dict[int, tuple[int, int]]) -> int:

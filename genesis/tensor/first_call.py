@@ -25,6 +25,7 @@ from genesis.tracing.trie import BYTE_LIMIT, Key, TrieNode
 _MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations on every dtype, including storage-only ones
 
 
+@unwatched
 def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> TrieNode:
     """The step of a call that is new at this point of the trie, and whose line is noted already."""
     arguments, attributes = _with_named_dtype(operation, arguments, attributes)
@@ -50,7 +51,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         return named(operation.name, _without_operands(result, values))
 
     try:
-        step = trace.advance(key, unwatched(build), grad=grad)
+        step = trace.advance(key, build, grad=grad)
     except BaseException as problem:
         trace.lines.pop()
         if (met := _met_no_tensor(problem, arguments, given)) is not None:

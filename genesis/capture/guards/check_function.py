@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import cast
 
 import numpy as np
@@ -31,5 +33,11 @@ def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: 
     errors = "AttributeError, KeyError, IndexError, ValueError, TypeError"
     body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], f"    except ({errors}):",
             "        return -1", *[f"    {line}" for line in last]]
-    exec("\n".join([head, *body]), names)  # safe: the text consists of generated names and attribute names
+    exec(_compiled("\n".join([head, *body])), names)  # safe: the text consists of generated names and attribute names
     return cast("AnyFunction", names["check"])
+
+
+@lru_cache(64)
+def _compiled(text: str) -> CodeType:
+    """The code of a text: calls with arguments of other shapes differ in names alone, and 800 lines take 10 ms."""
+    return compile(text, "<string>", "exec")

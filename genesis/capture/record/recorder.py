@@ -7,8 +7,7 @@ which tensors are overwritten, where numbers come from.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,23 +23,21 @@ from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.execution.realize import realize, realize_by_twin
 from genesis.ir.annotations import Attributes, Options, Scalar, Tree
-from genesis.ir.graph import Graph
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.devices import META
-from genesis.runtime.profile_hook import unprofiled
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, root_of, tensor_of
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.view_memory import array_in_root
 from genesis.tracing.memory import Memory
+from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
 
-T = TypeVar("T")
 UNREACHED = "that no argument, name or attribute leads to"
 
 
@@ -125,14 +122,6 @@ class Recorder:
         refusal = Refusal(reason, _users_line(), passes)
         if refusal not in self.refusals:
             self.refusals.append(refusal)
-
-    def unwatched(self, build: Callable[[Graph], T]) -> Callable[[Graph], T]:
-        """The definition `build`, run without the watch: it makes thousands of calls, none of the user's code."""
-        def build_unwatched(graph: Graph) -> T:
-            with unprofiled():
-                return build(graph)
-
-        return build_unwatched
 
     def value_looked_at(self) -> None:
         """Python reads memory: what it does from here on may depend on the values."""
@@ -229,12 +218,14 @@ class Recorder:
         seed = Number(signed(rng.initial_seed()), ("seed",), self)
         return seed, Number(signed(start), ("draw", offset), self)
 
+    @unwatched
     def optimizer_stepped(self, optimizer: Optimizer) -> None:
         """An optimizer is about to check which of its parameters have gradients."""
         self.guards.enter(optimizer, type(optimizer).__name__)
         for group in optimizer.param_groups:
             self.guards.enter(group["params"], f"the parameters of {type(optimizer).__name__}")
 
+    @unwatched
     def optimizer_updates(
         self, optimizer: Optimizer, group: Attributes, parameters: list[Tensor], settings: Settings
     ) -> Settings:
