@@ -93,6 +93,18 @@ def test_every_other_element_is_read_and_written_in_vectors(dtype):
     assert not any("gathered" in emit_kernel(k, 16) for k in _kernels(y))
 
 
+def test_what_the_next_row_reads_is_prefetched_where_lanes_lie_apart():
+    x = RANDOM.normal(size=(3, 4, 5, 100)).astype(np.float32)
+
+    def halves(x, step):
+        return x[:, 1:, ::2, : 100 // step * step : step] * 2
+
+    for step, prefetches in ((1, False), (2, True)):  # to read
+        kernels = _kernels(halves(genesis.tensor(x), step))
+        assert any("i32 0, i32 3, i32 1)" in emit_kernel(k, 16) for k in kernels) is prefetches
+        assert_close(halves(genesis.tensor(x), step), halves(torch.tensor(x), step))
+
+
 def test_numbers_of_each_channel_do_not_turn_images_round():
     x, *each = (genesis.tensor(RANDOM.random(shape, np.float32)) for shape in ((3, 32, 16, 16), *((32,),) * 4))
     y = genesis.cat((genesis.nn.functional.batch_norm(x, *each), x), 1)

@@ -13,8 +13,9 @@ from functools import partial
 from itertools import product
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.nest import Nest, PendingStore
+from genesis.codegen.cpu.nest import LINE, Nest, PendingStore
 from genesis.codegen.cpu.registers import I64
+from genesis.codegen.cpu.tiling import spreads_lanes
 from genesis.ir.annotations import Key
 from genesis.lower.kernel import Access, Instruction
 
@@ -130,7 +131,34 @@ def load_strided(nest: Nest, i: Instruction, stride: int) -> ir.Value:
     wide = next((scope[key] for scope in reversed(nest.scopes) if key in scope), None)
     if wide is None:
         wide = nest.scopes[-1][key] = nest.lanes.wide_load(start, i.dtype.name, stride, offsets, nest.mask)
+        _prefetch_next_item(nest, i, start, stride)
     return nest.lanes.strided(wide, i.dtype.name, stride, offset)
+
+
+def _prefetch_next_item(nest: Nest, i: Instruction, start: ir.Value, stride: int) -> None:
+    """Prefetch what the next item reads where this one reads from `start` on, if items are points of two axes or more."""
+    # Rows are short and far apart, which no hardware prefetcher predicts. Zen 4, one thread, 8 images of 32 channels of 64 x 64
+    # with both gradients 11.1 to 10.1 ms, 32 images of 64 channels of 32 x 32 34.0 to 31.2. Windows that unrolled axes read
+    # gain nothing.
+    kernel = nest.kernel
+    if not spreads_lanes(kernel) or len(kernel.outer) < 2 or kernel.tiled is not None or nest.blocks:
+        return
+    assert i.access is not None
+    lanes, next_item = nest.lanes, nest.lanes.element_pointer(start, _distance_of_next_item(nest, i.access), i.dtype.name)
+    for element in range(0, stride * lanes.width, LINE // i.dtype.itemsize):
+        lanes.prefetch(lanes.element_pointer(next_item, element, i.dtype.name))
+
+
+def _distance_of_next_item(nest: Nest, access: Access) -> ir.Value:
+    """The elements from an item's access to the next one's, which is the first of the next row of items at the end of one."""
+    b, (*_, row, column) = nest.builder, nest.kernel.outer
+
+    def distance() -> ir.Value:
+        step, last = nest.named(access.strides[column]), b.sub(nest.words[nest.kernel.axes[column][0]], I64(1))
+        to_next_row = b.sub(nest.named(access.strides[row]), b.mul(last, step))
+        return b.select(b.icmp_signed("<", nest.index[column], last), step, to_next_row)
+
+    return nest.once(nest.level[column], ("distance of next item", access.strides[row], access.strides[column]), distance)
 
 
 def store_strided(nest: Nest, i: Instruction, value: ir.Value, stride: int) -> None:

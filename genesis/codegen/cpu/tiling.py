@@ -95,11 +95,11 @@ READ = 0.8  # the cost of reading a vector, in vector multiplications
 def register_lanes(kernel: Kernel) -> int:
     """The elements of a kernel's widest floating type in one register."""
     sizes = [i.dtype.compute.itemsize for i in kernel.instructions if i.dtype.category == 2]
-    halved = (_is_memory_bound(kernel) and not _only_writes(kernel)) or _spreads_lanes(kernel)
+    halved = (_is_memory_bound(kernel) and not _only_writes(kernel)) or spreads_lanes(kernel)
     return (vector_bytes() >> (halved and _halves_vectors())) // max(sizes, default=4)
 
 
-def _spreads_lanes(kernel: Kernel) -> bool:
+def spreads_lanes(kernel: Kernel) -> bool:
     """Whether lanes are some elements apart: a register's then take several of memory, and short rows leave some empty."""
     # Zen 4, one thread, transforms of 64 channels of 32 x 32, whose rows have 8 tiles, 1.8 to 1.1 ms; of 32 channels of 16 x 16
     # 0.51 to 0.42. Unrolled axes already use what lies between: the gradient of a pool of 32 x 32 would take 1.25 ms, not 1.1.
