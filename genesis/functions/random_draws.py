@@ -58,6 +58,11 @@ def mapped(randomness: str, extent: int) -> Iterator[None]:
         _mapped.levels = before
 
 
+def is_mapped() -> bool:
+    """Whether a vmapped function is running."""
+    return bool(_mapped.levels)
+
+
 def _of_all_examples(count: int) -> int:
     for randomness, extent in _mapped.levels:
         if randomness == "error":

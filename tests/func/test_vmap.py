@@ -78,6 +78,21 @@ def test_maps_nest():
     agree(lambda f, t: f.vmap(f.vmap(lambda x, y: x @ y, (0, None)), (None, 0))(t(A), t(C[:, 0])))
 
 
+def test_each_example_selects_by_an_index_of_its_own():
+    place = np.array([1, 0, -1])
+
+    def written(x, i):
+        y = x.clone()
+        y[i] += 10
+        y[i].mul_(0)  # of a copy
+        return y
+
+    for function in (lambda x, i: x[i], lambda x, i: x[None, i] * 2, lambda x, i: x[x.argmax()] * i, written):
+        agree(lambda f, t, g=function: f.vmap(g)(t(A.T.copy()), t(place)))
+    agree(lambda f, t: f.vmap(lambda i: t(A)[:, i])(t(place)))
+    agree(lambda f, t: f.grad(lambda x: f.vmap(lambda row, i: row[i] ** 2)(x, t(place)).sum())(t(A.T.copy())))
+
+
 def test_a_map_is_one_program_whatever_its_extent():
     for extent in (3, 300):
         genesis.debug.reset_stats()

@@ -52,6 +52,16 @@ def test_weight_norm(dim):
     assert pair[0].parametrizations.weight.original1.tolist() == [[1.0] * 3] * 2
 
 
+@pytest.mark.parametrize("library", BOTH, ids=["genesis", "torch"])
+def test_a_direction_shares_its_memory_with_a_tied_weight(library):
+    layer, tied = library.nn.Linear(2, 2), library.nn.Linear(2, 2)
+    tied.weight = layer.weight
+    library.nn.utils.parametrizations.weight_norm(layer)
+    with library.no_grad():
+        tied.weight.fill_(3.0)
+    assert layer.parametrizations.weight.original1.tolist() == [[3.0, 3.0]] * 2
+
+
 @pytest.mark.parametrize("make", [
     lambda nn: nn.Linear(4, 3), lambda nn: nn.Conv2d(2, 3, 3), lambda nn: nn.ConvTranspose1d(2, 3, 3),
     lambda nn: nn.LayerNorm(4),

@@ -168,7 +168,8 @@ def _learned_as(original: Tensor, tensor: object, number: int) -> Tensor:
     """One of several originals: a parameter, or a tensor that requires a gradient, where the one before it was."""
     if not isinstance(tensor, Tensor):
         raise ValueError(f"right_inverse: wants to return tensors, got {type(tensor).__name__} as tensor {number}")
-    own = detach(tensor).clone()
+    own = detach(tensor)
+    own = own if tensor is original else own.clone()  # a weight's direction keeps its memory, as the weight of other layers
     if isinstance(original, Parameter):
         return Parameter(own, original.requires_grad)
     return own.requires_grad_() if original.requires_grad else own

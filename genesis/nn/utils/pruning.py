@@ -14,7 +14,7 @@ from genesis.functions.creation import ones_like, zeros, zeros_like
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
-from genesis.random import rand
+from genesis.random import rand, rand_like
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
@@ -240,7 +240,7 @@ class RandomUnstructured(_Unstructured):
     """
 
     def _scores(self, t: Tensor) -> Tensor:
-        return rand(*t.shape, device=t.device)
+        return -rand_like(t)  # PyTorch prunes where the numbers are largest
 
 
 class L1Unstructured(_Unstructured):

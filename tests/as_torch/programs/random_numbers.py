@@ -5,6 +5,7 @@ import torch
 import torch.distributions as D
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils import prune
 from torch.utils.data import (
     DataLoader,
     DistributedSampler,
@@ -107,3 +108,6 @@ for kind in (
     D.Cauchy(0.0, 1.0), D.StudentT(3.0), D.VonMises(0.0, 2.0), D.NegativeBinomial(5.0, 0.4),
 ):
     show(type(kind).__name__, lambda: kind.sample((4,)))
+
+for name, method in {"elements": prune.RandomUnstructured(0.4), "parts": prune.RandomStructured(2, dim=0)}.items():
+    show(name, lambda: method.prune(torch.ones(5, 3, dtype=torch.float64)))
