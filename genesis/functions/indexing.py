@@ -51,6 +51,9 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
     plain = _plain_items(index, len(self._array.node.shape))
     if plain is not None:
         return plain_view(self, "subscript", plain)
+    parts = index if index.__class__ is tuple else (index,)
+    if len(parts) <= len(self._array.node.shape) and all(map(_is_integers, parts)):  # type: ignore[arg-type]
+        return call(OPERATIONS["index"], (self, (*range(len(parts)),), *[_beside(self, part) for part in parts]))  # type: ignore
     items, tensors = _parsed(self, index)
     viewed = view(self, "subscript", items) if items or not tensors else self
     if not tensors:
@@ -126,6 +129,11 @@ def _plain_items(index: Index, rank: int) -> tuple[Item, ...] | None:
         else:
             return None
     return tuple(items) if len(items) <= rank + new else None
+
+
+def _is_integers(part: Part) -> bool:
+    """Whether a part of an index is a tensor of integers, and not of one, which would select a view."""
+    return part.__class__ is Tensor and part._array.node.dtype is int64 and bool(part._array.node.shape)
 
 
 def _parsed(tensor: Tensor, index: Index) -> Subscript:
