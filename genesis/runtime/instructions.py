@@ -129,7 +129,7 @@ class Instructions:
     def new(self, kind: type) -> Register:
         """Make an instance, as `object.__new__` does; returns its register."""
         made = self.register()
-        self.emit("NEW", made, self.constant(kind), _object_new(), ())
+        self.emit("NEW", made, self.constant(kind), object_new(), ())
         return made
 
     def tuple(self, *members: Register) -> Register:
@@ -221,7 +221,7 @@ def _slots_of(kinds: tuple[type, ...]) -> dict[str, array[int]]:
 
 
 @functools.cache
-def _object_new() -> int:
+def object_new() -> int:
     """The address of `object.__new__`, which gives attributes their place in the object. Measured: memory from
     `PyType_GenericAlloc` has none, and each tensor got a dict: 95 ns more."""
     get_slot = ctypes.pythonapi.PyType_GetSlot

@@ -32,6 +32,7 @@ from genesis.tensor.handle import (
     tensor_of,
     tensors_in,
 )
+from genesis.tensor.known_calls import KnownCalls
 from genesis.tensor.long_traces import is_time_to_flush
 from genesis.tensor.size import Size
 from genesis.tensor.trace_inputs import enter
@@ -145,17 +146,16 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         if operand and not static and (argument not in _LITERALS or (argument == 0 and copysign(1.0, argument) < 0)):
             return trace.enter_scalar(argument)
         return of_float(argument) if kind is float and not argument > 0 else (kind, argument)
-    if kind is str or argument is None:
+    if kind is str or kind is DType or argument is None:
         return argument
     if isinstance(argument, Tensor):
         return _position(trace, argument)
     if kind is list or kind is tuple:
         if argument and isinstance(argument[0], Tensor):
             return "tensors", *_member_tokens(trace, argument)
-        kinds = {*map(type, argument)}
-        if kinds <= _DISTINCT:
+        if _DISTINCT.issuperset(map(type, argument)):
             return tuple(argument)
-        if kinds <= _PLAIN:
+        if _PLAIN.issuperset(map(type, argument)):
             return tuple([_token(trace, member, False, True) for member in argument])
         if any([isinstance(a, Tensor) for a in argument]):
             return "tensors", *_member_tokens(trace, argument)
@@ -175,10 +175,23 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     return tuple(argument) if kind is Size else argument
 
 
+def _token_of_argument(trace: Trace, operation: Operation, position: int, argument: Any) -> Token:
+    """The token of the argument at a position."""
+    if not isinstance(argument, Tensor):
+        return _token(trace, argument, position in operation.operands, operation.static_scalars)
+    array = argument._array
+    if array.trace is trace and argument._base is None and (array.node.differentiable or not argument._requires_grad):
+        return array.index
+    return _position(trace, argument)
+
+
+_known = KnownCalls(_token_of_argument)
+
+
 def call(operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False) -> Any:
     """Record a call of `operation`; returns Tensors for its results, or, if `bare`, the arrays of several.
 
-    Hot, hence long: a repeated call takes a position for each argument, one look-up and one handle, with few Python calls.
+    A repeated call takes a position for each argument, one look-up and one handle.
     """
     try:
         with LOCK:
@@ -199,58 +212,25 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
                 mode: Token = grad
                 if operation.autocast is not None and (low := thread_state.autocast) is not None:
                     mode = mode, low
-                operands, static = operation.operands, operation.static_scalars
-                tokens: list[Token] = [operation, mode]
-                for position, argument in enumerate(arguments):
-                    if isinstance(argument, Tensor):
-                        array = argument._array
-                        if argument._base is not None:
-                            tokens.append(_position(trace, argument))
-                        elif array.trace is trace and (array.node.differentiable or not argument._requires_grad):
-                            tokens.append(array.index)
-                        elif trace.backward_done:
-                            tokens.append(_position(trace, argument))
-                        else:
-                            tokens.append(enter(trace, argument, array))
-                    else:
-                        tokens.append(_token(trace, argument, position in operands, static))
-                if attributes:
-                    names = operand_names(operation)
-                    given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
-                    tokens.append(tuple(given))
-                if trace.closed is not BUSY:  # closed by a view's refresh, which was one call too many, or by another device
-                    return call(operation, arguments, attributes, bare)
-                key = tuple(tokens)
-                step = trace.step.children.get(key)
-                if step is None and (again := _otherwise(trace, key, operation, arguments, attributes)):
-                    trace.closed = False
-                    return call(*again, bare)
-                nodes = trace.nodes
                 code, offset = user_line()
-                trace.lines.append((len(nodes), code, offset, innermost.scope, key))
-                if step is None:
-                    step = defined(trace, operation, arguments, attributes, key)
-                else:
-                    trace.step = step
-                    nodes += step.nodes
-                    trace.weight += step.weight
-                index = step.result
-                kind = result_class([*arguments, *(attributes or {}).values()]) if spreading else Tensor
-                if step.elements:
-                    refuse_elements(operation, step.elements, arguments, attributes, nodes[index].dtype)
-                result: Any
-                if bare:
-                    result = trace.handles(index)
-                elif index.__class__ is int:  # as `all_pending`
-                    array, result = _new(Array), _new(kind)
-                    array.trace, array.index, array.memory = trace, index, None
-                    array.node = node = nodes[index]
-                    trace.arrays.append(array)
-                    result._array, result._requires_grad = array, node.differentiable
-                else:
-                    result = all_pending(trace, index, kind)
-                if grad is None and not bare:
-                    mark_inference(result)
+                recorder, scope = state["recorder"], innermost.__dict__["scope"]
+                finishes = not (bare or attributes or grad is None or recorder is not None or spreading)
+                result: Any = _known.record(trace, operation, mode, arguments, recorder, finishes, code, offset, scope)
+                if result.__class__ is tuple:
+                    key: Key = result
+                    if attributes:
+                        names, static = operand_names(operation), operation.static_scalars
+                        given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
+                        key = *key, tuple(given)
+                    if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
+                        return call(operation, arguments, attributes, bare)
+                    if key not in trace.step.children and (again := _otherwise(trace, key, operation, arguments, attributes)):
+                        trace.closed = False
+                        return call(*again, bare)
+                    trace.lines.append((len(trace.nodes), code, offset, scope, key))
+                    result = _stepped(trace, key, operation, arguments, attributes, bare)
+                    if grad is None and not bare:
+                        mark_inference(result)
             finally:
                 if trace.closed is BUSY:
                     trace.closed = False
@@ -260,6 +240,23 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
     except NotDenseError as problem:  # no cost if all are dense
         met = problem.tensor
     return met.computed(operation.name, arguments, attributes or {})
+
+
+def _stepped(
+    trace: Trace, key: Key, operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool
+) -> Any:
+    """The result of the call `key`, which becomes the trace's next step."""
+    step = trace.step.children.get(key)
+    if step is None:
+        step = defined(trace, operation, arguments, attributes, key)
+    else:
+        trace.append(step)
+    if step.elements:
+        refuse_elements(operation, step.elements, arguments, attributes, trace.nodes[step.result].dtype)
+    if bare:
+        return trace.handles(step.result)
+    kind = result_class([*arguments, *(attributes or {}).values()]) if spreading else Tensor
+    return all_pending(trace, step.result, kind)
 
 
 def _otherwise(

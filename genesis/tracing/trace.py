@@ -258,13 +258,14 @@ class Trace:
 
     def enter_scalar(self, value: bool | int | float, dtype: DType | None = None) -> int:
         """The position of a Python number that is an argument of the program."""
-        dtype = dtype or dtype_of_scalar(value)
-        if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
+        kind, nodes, scalars = value.__class__, self.nodes, self.scalars
+        if kind is int and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError(f"the Python number {value} does not fit into int64")
-        index, key = len(self.nodes), ("scalar", dtype, value.__class__)
-        self.append(self.step.children.get(key) or self.step.grow(key, self.nodes, lambda graph: graph.add(
-            "scalar", (), (), dtype, {"slot": len(self.scalars), "weak": True})))
-        self.scalars += (value,)
+        index, key = len(nodes), ("scalar", dtype or dtype_of_scalar(value), kind)
+        self.step = step = self.step.children.get(key) or self.step.grow_scalar(key, nodes, len(scalars))
+        nodes += step.nodes
+        self.weight += step.weight
+        scalars.append(value)
         return index
 
     def handle(self, index: int) -> Array:

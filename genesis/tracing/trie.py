@@ -62,6 +62,10 @@ class TrieNode:
         step.weight += step.nodes[0].nbytes
         return step
 
+    def grow_scalar(self, key: Key, nodes: list[Node], slot: int) -> TrieNode:
+        """A new step ("scalar", dtype, class) after this one, for the number in a slot of the program's."""
+        return self.grow(key, nodes, lambda graph: graph.add("scalar", (), (), key[1], {"slot": slot, "weak": True}))
+
 
 def variable_of(graph: Graph, source: int) -> Value:
     """A leaf's variable, at which its gradient ends; its value is at `source`."""

@@ -1,0 +1,211 @@
+"""Tokens of tensors as LLVM IR: of roots in memory that nobody else sees, of their views, and of what is in the trace.
+
+Only making a tuple may run finalizers, so nothing is borrowed across that but what the call itself owns.
+"""
+
+from __future__ import annotations
+
+_TENSOR_TOKEN = """
+; Append a step to a trace. Returns the position of its first node.
+define internal ptr @advance(ptr %trace, ptr %added) {
+  call void @own(ptr %added)
+  get %step = Trace.step of %trace
+  store ptr %added, ptr %step.at
+  call void @disown(ptr %step)
+  get %nodes = Trace.nodes of %trace
+  %length = call i64 @PyList_Size(ptr %nodes)
+  %first = call ptr @PyLong_FromSsize_t(i64 %length)
+  get %added.nodes = TrieNode.nodes of %added
+  %longer = call ptr @PySequence_InPlaceConcat(ptr %nodes, ptr %added.nodes)
+  call void @disown(ptr %longer)
+  get %weight = Trace.weight of %trace
+  get %added.weight = TrieNode.weight of %added
+  %heavier = call ptr @PyNumber_Add(ptr %weight, ptr %added.weight)
+  %no.first = icmp eq ptr %first, null
+  %no.longer = icmp eq ptr %longer, null
+  %no.heavier = icmp eq ptr %heavier, null
+  %no.numbers = or i1 %no.first, %no.heavier
+  %no.memory = or i1 %no.numbers, %no.longer
+  br i1 %no.memory, label %fail, label %done
+done:
+  store ptr %heavier, ptr %weight.at
+  call void @disown(ptr %weight)
+  ret ptr %first
+fail:
+  call void @disown(ptr %heavier)
+  call void @disown(ptr %first)
+  ret ptr null
+}
+
+; The position of a tensor in the trace, which it enters; null without an error if Python has to find it.
+define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %argument, ptr %recorder) {
+entry:
+  load %objects: ALL_OBJECTS
+  %array = call ptr @PyObject_GetAttr(ptr %argument, ptr %array.name)
+  %base = call ptr @PyObject_GetAttr(ptr %argument, ptr %base.name)
+  call void @disown(ptr %base)
+  %requires = call ptr @PyObject_GetAttr(ptr %argument, ptr %requires.name)
+  call void @disown(ptr %requires)
+  %no.array = icmp eq ptr %array, null
+  %no.base = icmp eq ptr %base, null
+  %no.requires = icmp eq ptr %requires, null
+  %no.either = or i1 %no.array, %no.base
+  %no.all = or i1 %no.either, %no.requires
+  br i1 %no.all, label %unmade, label %tensor.array
+unmade:                                           ; a tensor without attributes: Python raises for it
+  call void @PyErr_Clear()
+  br label %other.array
+tensor.array:
+  %array.kind.at = getelementptr ptr, ptr %array, i64 1
+  %array.kind = load ptr, ptr %array.kind.at
+  %is.array = icmp eq ptr %array.kind, %array.class
+  %is.root = icmp eq ptr %base, %none
+  %is.constant = icmp eq ptr %requires, %false
+  %is.plain = and i1 %is.array, %is.root
+  br i1 %is.plain, label %root, label %not.root
+not.root:
+  %may.be.view = and i1 %is.array, %is.constant
+  br i1 %may.be.view, label %view, label %other.array
+view:                                             ; one that is up to date, in its root's memory or pending
+  %changes = call ptr @PyObject_GetAttr(ptr %base, ptr %changes.name)
+  %seen = call ptr @PyObject_GetAttr(ptr %argument, ptr %seen.name)
+  %whole = call ptr @PyObject_GetAttr(ptr %base, ptr %array.name)
+  %is.present = icmp eq ptr %changes, %seen
+  call void @disown(ptr %changes)
+  call void @disown(ptr %seen)
+  call void @disown(ptr %whole)
+  %no.whole = icmp eq ptr %whole, null
+  br i1 %no.whole, label %unmade, label %view.present
+view.present:
+  br i1 %is.present, label %view.memory, label %other.array
+view.memory:
+  get %whole.memory = Array.memory of %whole
+  get %part.memory = Array.memory of %array
+  %is.whole.pending = icmp eq ptr %whole.memory, %none
+  %is.part.pending = icmp eq ptr %part.memory, %none
+  %is.either.pending = or i1 %is.whole.pending, %is.part.pending
+  br i1 %is.either.pending, label %root, label %view.buffer
+view.buffer:
+  get %whole.buffer = Memory.buffer of %whole.memory
+  get %part.buffer = Memory.buffer of %part.memory
+  %is.inside = icmp eq ptr %whole.buffer, %part.buffer
+  br i1 %is.inside, label %root, label %other.array
+root:
+  get %of = Array.trace of %array
+  %is.here = icmp eq ptr %of, %trace
+  br i1 %is.here, label %here, label %entering
+
+here:
+  get %here.node = Array.node of %array
+  get %here.differentiable = Node.differentiable of %here.node
+  %is.derived = icmp eq ptr %here.differentiable, %true
+  %is.usable = or i1 %is.derived, %is.constant
+  br i1 %is.usable, label %here.index, label %other.array
+here.index:
+  get %index.here = Array.index of %array
+  call void @own(ptr %index.here)
+  br label %put
+
+entering:
+  get %is.flushed = Trace.done of %trace
+  get %is.left = Trace.backward_done of %trace
+  %open = icmp eq ptr %is.flushed, %false
+  %forward = icmp eq ptr %is.left, %false
+  %unheard = icmp eq ptr %recorder, %none
+  %takes = and i1 %open, %forward
+  %takes.constants = and i1 %takes, %is.constant
+  %enters = and i1 %takes.constants, %unheard
+  br i1 %enters, label %entering.kind, label %other.array
+entering.kind:
+  %kind = call ptr @PyTuple_New(i64 5)
+  %no.kind = icmp eq ptr %kind, null
+  br i1 %no.kind, label %other.array, label %entering.memory
+entering.memory:
+  get %memory = Array.memory of %array
+  %is.pending = icmp eq ptr %memory, %none
+  br i1 %is.pending, label %other.kind, label %entering.buffer
+entering.buffer:
+  get %buffer = Memory.buffer of %memory
+  get %buffer.device = Buffer.device of %buffer
+  get %trace.device = Trace.device of %trace
+  get %owner = Buffer._owner of %buffer
+  get %flat = Buffer._flat of %buffer
+  %is.beside = icmp eq ptr %buffer.device, %trace.device
+  %is.unowned = icmp eq ptr %owner, %none
+  %is.own = and i1 %is.unowned, %is.beside
+  %was.never.lent = icmp eq ptr %flat, %none
+  br i1 %is.own, label %entering.own, label %other.kind
+entering.own:
+  br i1 %was.never.lent, label %known, label %lent
+lent:
+  %borrower = call ptr @PyWeakref_GetObject(ptr %flat)
+  %is.back = icmp eq ptr %borrower, %none
+  br i1 %is.back, label %known, label %other.kind
+known:
+  get %entered = Trace.entered of %trace
+  %known.index = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %array)
+  %is.new = icmp eq ptr %known.index, null
+  br i1 %is.new, label %new, label %known.put
+known.put:
+  call void @own(ptr %known.index)
+  call void @disown(ptr %kind)
+  br label %put
+
+new:
+  get %node = Array.node of %array
+  get %shape = Node.shape of %node
+  get %dtype = Node.dtype of %node
+  get %differentiable = Node.differentiable of %node
+  get %strides = Memory.strides of %memory
+  call void @own(ptr %shape)
+  call i32 @PyTuple_SetItem(ptr %kind, i64 0, ptr %shape)
+  call void @own(ptr %dtype)
+  call i32 @PyTuple_SetItem(ptr %kind, i64 1, ptr %dtype)
+  call void @own(ptr %strides)
+  call i32 @PyTuple_SetItem(ptr %kind, i64 2, ptr %strides)
+  call void @own(ptr %differentiable)
+  call i32 @PyTuple_SetItem(ptr %kind, i64 3, ptr %differentiable)
+  call void @own(ptr %false)
+  call i32 @PyTuple_SetItem(ptr %kind, i64 4, ptr %false)
+  get %step = Trace.step of %trace
+  get %children = TrieNode.children of %step
+  %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind)
+  %no.child = icmp eq ptr %child, null
+  br i1 %no.child, label %other.kind, label %append
+append:
+  call void @disown(ptr %kind)
+  %index = call ptr @advance(ptr %trace, ptr %child)
+  %no.index = icmp eq ptr %index, null
+  br i1 %no.index, label %other.array, label %note
+note:
+  get %input_at = Trace.input_at of %trace
+  get %versions = Trace.versions of %trace
+  get %version = Buffer.version of %buffer
+  %unset.input = call i32 @PyDict_SetItem(ptr %input_at, ptr %index, ptr %array)
+  %unset.version = call i32 @PyDict_SetItem(ptr %versions, ptr %index, ptr %version)
+  %unset.entered = call i32 @PyDict_SetItem(ptr %entered, ptr %array, ptr %index)
+  %unset.either = or i32 %unset.input, %unset.version
+  %unset.any = or i32 %unset.either, %unset.entered
+  %is.unset = icmp ne i32 %unset.any, 0
+  br i1 %is.unset, label %fail.note, label %put
+
+put:
+  %token.found = phi ptr [ %index.here, %here.index ], [ %known.index, %known.put ], [ %index, %note ]
+  call void @disown(ptr %array)
+  ret ptr %token.found
+fail.note:
+  call void @disown(ptr %index)
+  br label %other.array
+other.kind:
+  call void @disown(ptr %kind)
+  br label %other.array
+other.array:
+  call void @disown(ptr %array)
+  ret ptr null
+}
+"""
+
+
+def tensor_token_ir() -> str:
+    """The definitions of `PyObject* tensor_token(objects, trace, tensor, recorder)` and `PyObject* advance(trace, step)`."""
+    return _TENSOR_TOKEN

@@ -1,0 +1,175 @@
+"""Calls that machine code records: as Python does, with the same effects on the trace."""
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+import genesis
+from genesis.runtime.devices import CPU
+from genesis.runtime.instructions import are_possible
+from genesis.tensor import dispatch
+from genesis.tensor.native_record import native_record
+from genesis.tracing.state import thread_state
+from tests.tolerances import assert_close
+
+pytestmark = pytest.mark.skipif(not are_possible(), reason="this interpreter's objects are laid out otherwise")
+
+
+class Marked(genesis.Tensor):
+    pass
+
+
+def _values(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def roots(x, y):
+    return (x + y) * x - y
+
+
+def one_tensor_twice(x, y):
+    return (x * x) + (y + y)
+
+
+def views(x, y):
+    row, column = x[1], y.t()
+    row += 1.0
+    return row + column[0] + x
+
+
+def views_of_pending_values(x, y):
+    z = x * y
+    row, other = z[0], z[1:].detach()
+    first = row + x[0] + other.sum(0)
+    z.tolist()
+    return first + row + z[2] * x.t()[1]
+
+
+def stale_views(x, y):
+    row = x[1]
+    before = row * 2.0
+    x.add_(y)
+    after = row * 2.0
+    x[1] = 0.5
+    return before + after + row
+
+
+def numbers_and_settings(x, y):
+    return genesis.clamp(x * 1.5 + 1 - 0.0, -0.5, 2).sum(1, True) + genesis.arange(3) + y.to(genesis.float64)
+
+
+def numbers_at_the_edges(x, y):
+    big = x.to(genesis.int64) + (1 << 40) - (1 << 62)
+    z = genesis.nan_to_num(x * float("nan") + y / float("inf"), 2.5) * -0.0 + x * -1.5 - True
+    return z.clamp(-1e300, 1e30) ** 2 + big.to(genesis.float32) * 1e-12 + genesis.full((3,), -1.0)
+
+
+def settings(x, y):
+    z = genesis.einsum("ij,jk->ik", x, y) + genesis.zeros(3, 1) + x.sum((0, 1)) + y.mean(None, dtype=genesis.float64)
+    return genesis.cat((x.sum(0, keepdim=True), genesis.roll(z, (1, 2), (0, 1)))).expand((4, 3)) + genesis.linspace(0, 1, 3)
+
+
+def lists(x, y):
+    return genesis.cat([x, y, x + 1.0]) + genesis.stack([x, y], 0).sum()
+
+
+def leaves(x, y):
+    w = y.detach().clone().requires_grad_()
+    (x * w).sum().backward()
+    with genesis.no_grad():
+        w -= w.grad * 0.1
+    return (w * x + w).detach() + w.grad
+
+
+def former_results(x, y):
+    z = x + y
+    z.tolist()
+    return z + x
+
+
+def memory_that_numpy_sees(x, y):
+    seen = x.numpy()
+    before = x + y
+    seen[0] = 7.0
+    after = x + y
+    del seen
+    return before + after * x
+
+
+def subclasses(x, y):
+    marked = x.as_subclass(Marked)
+    return genesis.Tensor.detach(marked + y) * x
+
+
+def written(x, y):
+    x = x + 0.0
+    x.add_(y).mul_(y)
+    return x
+
+
+PROGRAMS = [
+    roots, one_tensor_twice, views, views_of_pending_values, stale_views, numbers_and_settings, numbers_at_the_edges,
+    settings, lists, leaves, former_results, memory_that_numpy_sees, subclasses, written,
+]
+
+
+def _run(program, keys):
+    """The result, and what the trace has recorded at its end, after two runs."""
+    before, dispatch._known.record = dispatch._known.record, keys
+    try:
+        for _ in range(2):  # a known path has its steps
+            genesis.synchronize()
+            result = program(genesis.tensor(_values((3, 3))), genesis.tensor(_values((3, 3), 1)))
+            trace = thread_state.traces[CPU.name]
+            recorded = [line[-1] for line in trace.lines], [*trace.input_at], trace.versions, trace.weight, len(trace.nodes)
+            entered = sorted(position for position in trace.entered.values() if isinstance(position, int))
+            values = result.numpy()
+    finally:
+        dispatch._known.record = before
+    return values, (*recorded, entered)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=[program.__name__ for program in PROGRAMS])
+def test_machine_code_records_what_python_records(program):
+    expected, recorded = _run(program, dispatch._known._by_python)
+    result, natively = _run(program, native_record(dispatch._known._token))
+    assert_close(result, expected)
+    assert natively == recorded
+
+
+def test_a_result_is_numpys():
+    x, y = _values((3, 3)), _values((3, 3), 1)
+    result, _ = _run(roots, native_record(dispatch._known._token))
+    assert_close(result, (x + y) * x - y)
+
+
+def test_errors_of_tokens_are_raised_and_the_next_call_works(monkeypatch):
+    monkeypatch.setattr(dispatch._known, "record", native_record(dispatch._known._token))
+    x = genesis.tensor(_values((3,)))
+    with pytest.raises(OverflowError, match="does not fit into int64"):
+        x + (1 << 70)
+    with pytest.raises(AttributeError, match="_array"):
+        genesis.add(x, object.__new__(genesis.Tensor))
+    assert_close((x + x).numpy(), 2 * _values((3,)))
+
+
+def test_calls_keep_no_references(monkeypatch):
+    monkeypatch.setattr(dispatch._known, "record", native_record(dispatch._known._token))
+    x, y = genesis.tensor(_values((3,))), genesis.tensor(_values((3,), 1))
+
+    def calls():
+        for _ in range(50):
+            (x + y[1:2] * 1.5 + genesis.stack([x, y])).tolist()
+            with pytest.raises(OverflowError):
+                genesis.add(x, y, alpha=1 << 70)
+
+    def counts():
+        gc.collect()
+        return [sys.getrefcount(one) for one in (x, y, x._array, y._array, x._array.memory, x._array.memory.buffer)]
+
+    calls()
+    before = counts()
+    calls()
+    assert counts() == before
