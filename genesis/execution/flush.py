@@ -111,7 +111,10 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
 def flush_all() -> None:
     """Flush this thread's traces, device by device."""
     state = thread_state.__dict__
-    if state["traces"] or state["left"]:
+    opened = state["trace"]
+    if opened is not None and not opened.closed and not state["left"]:  # the thread's only one
+        flush(opened)
+    elif state["traces"] or state["left"]:
         for trace in unflushed():
             flush(trace)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import sys
+from sys import _getframe
 from types import CodeType
 
 from genesis.runtime.notebook import cell_name
@@ -30,12 +30,14 @@ def user_line(depth: int = 3) -> tuple[CodeType | None, int]:
     """The code object and instruction of the nearest caller outside genesis, from the caller's caller's caller on."""
     inside = _inside
     try:
-        frame = sys._getframe(depth)
-        while inside[frame.f_code.co_filename]:
+        frame = _getframe(depth)
+        code = frame.f_code
+        while inside[code.co_filename]:
             frame = frame.f_back  # type: ignore[assignment]
+            code = frame.f_code
     except (AttributeError, ValueError):  # there are none but ours
         return None, 0
-    return frame.f_code, frame.f_lasti
+    return code, frame.f_lasti
 
 
 def error_line(problem: BaseException) -> tuple[str, int] | None:
