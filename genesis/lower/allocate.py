@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall
-from genesis.lower.kernel import Kernel
+from genesis.lower.kernel import Kernel, of_code
 from genesis.lower.schedule import Location, Schedule
 from genesis.lower.stages import Loop, Stage, may_fail, parts
 
@@ -162,8 +162,7 @@ def _matched(nodes: Sequence[Node], kernel: Kernel, inputs: list[int], outputs: 
 def _in_step(kernel: Kernel, reading: Sequence[int], writing: Sequence[int]) -> bool:
     """Whether a kernel can write one value over another that it reads, given the instructions that touch each.
 
-    All of them must have equal strides, and the stores be in the last pass and depend on a load: then that pass reads each
-    element before it overwrites it, and never reads it again.
+    All of them must have equal strides, and the kernel read before it writes.
     """
     words, instructions = kernel.words, kernel.instructions
     accesses = set()
@@ -172,9 +171,20 @@ def _in_step(kernel: Kernel, reading: Sequence[int], writing: Sequence[int]) -> 
         accesses.add((words[i.access.pointer].extra, kernel.strides(i.access), i.access.dtype.itemsize))
         if i.name not in ("load", "store"):
             return False
+    return len(accesses) == 1 and _reads_first(kernel, tuple(reading), tuple(writing))
+
+
+@of_code
+def _reads_first(kernel: Kernel, reading: Sequence[int], writing: Sequence[int]) -> bool:
+    """Whether a kernel reads each element before it writes it, and not afterwards, if `reading` and `writing` go in step.
+
+    The stores must be in the last pass and depend on a load: then that pass reads each element before it overwrites it, and
+    never reads it again.
+    """
+    instructions = kernel.instructions
     last = max([i.step for i in instructions if i.level == "full" or i.name == "store"])
     stores = [n for n in writing if instructions[n].name == "store"]
-    if len(accesses) != 1 or any([instructions[n].step < last or not _depends(kernel, n, set(reading)) for n in stores]):
+    if any([instructions[n].step < last or not _depends(kernel, n, set(reading)) for n in stores]):
         return False
     # What reaches a store through a reduction was loaded in an earlier pass, and may be loaded again after the store.
     targets = kernel.targets(last)

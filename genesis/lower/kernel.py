@@ -7,12 +7,15 @@ A `Kernel` does not depend on the backend that emits it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.digest import digest
+
+T = TypeVar("T")
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "argmax", "argmin"))
 EFFECTS = frozenset(("store", "scatter", "scan"))  # a scan stores a running reduction at each point
@@ -83,6 +86,21 @@ class Instruction(NamedTuple):
         return f"%{number} = {self.name}({', '.join(parts)}){where} : {self.dtype.name} {self.level} {self.step}"
 
 
+def of_code(ask: Callable[..., T]) -> Callable[..., T]:
+    """Make `ask(kernel, ..)` a question that is answered once for all kernels of one code: of its axes, lanes, instructions and
+    the kinds of its words, not of what its words hold."""
+    # Layers repeat their kernels, and an optimizer's step is one for all parameters of a shape.
+    @functools.wraps(ask)
+    def answer(kernel: Kernel, *more: Any) -> T:
+        key = ask.__name__, more
+        if key not in kernel.answers:
+            kernel.answers[key] = ask(kernel, *more)
+        found: T = kernel.answers[key]
+        return found
+
+    return answer
+
+
 class Kernel:
     """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors.
 
@@ -91,7 +109,7 @@ class Kernel:
     loads, or out of it after stores. `origins` are the values that the instructions belong to.
     """
 
-    __slots__ = ("axes", "instructions", "lane", "name", "origins", "text", "tiled", "unrolled", "words")
+    __slots__ = ("answers", "axes", "instructions", "lane", "name", "origins", "text", "tiled", "unrolled", "words")
 
     def __init__(
         self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction],
@@ -110,6 +128,7 @@ class Kernel:
         lines = [f"axes [{shape}] lane {lane}{across}", "words " + " ".join(w.role for w in self.words)]
         lines += [i.text(n) for n, i in enumerate(self.instructions)]
         self.text = "\n".join(lines)
+        self.answers: dict[tuple[str, tuple[Any, ...]], Any] = {}  # of `of_code`
         self.name = "genesis_" + digest(self.text.encode()).hexdigest()[:16]
 
     def renamed(self, names: Mapping[int, int]) -> Kernel:
@@ -123,7 +142,7 @@ class Kernel:
         other = Kernel.__new__(Kernel)  # the text is the same: reused with its hash
         other.axes, other.lane, other.unrolled, other.tiled = self.axes, self.lane, self.unrolled, self.tiled
         other.text, other.name, other.words = self.text, self.name, tuple(words)
-        other.instructions, other.origins = self.instructions, self.origins
+        other.instructions, other.origins, other.answers = self.instructions, self.origins, self.answers
         return other
 
     def strides(self, access: Access) -> tuple[int, ...]:
@@ -131,11 +150,13 @@ class Kernel:
         return tuple([self.words[int(s[1:])].value if isinstance(s, str) else s for s in access.strides])
 
     @property
+    @of_code
     def outer(self) -> list[int]:
         """The kept axes other than the lane axis and the unrolled."""
         return [a for a, (_, reduced) in enumerate(self.axes) if not reduced and a != self.lane and a not in self.unrolled]
 
     @property
+    @of_code
     def inner(self) -> list[int]:
         """The reduced axes other than the lane axis and the unrolled."""
         return [a for a, (_, reduced) in enumerate(self.axes) if reduced and a != self.lane and a not in self.unrolled]
@@ -145,6 +166,7 @@ class Kernel:
         return self.lane is not None and self.axes[self.lane][1]
 
     @property
+    @of_code
     def lane_is_innermost(self) -> bool:
         """Whether the lane loop is inside the loops over other reduced axes.
 
@@ -155,6 +177,7 @@ class Kernel:
         return self.lane_is_reduced or (self.lane is not None and names == {"scatter"})
 
     @property
+    @of_code
     def steps(self) -> list[int]:
         """The passes over the reduced axes, numbered by the reductions that precede them."""
         return sorted({self.instructions[n].step - (self.instructions[n].name in REDUCTIONS) for n in self.targets()})
@@ -199,6 +222,7 @@ class Kernel:
                 and self.instructions[n].name in PRIMITIVES and PRIMITIVES[self.instructions[n].name].cost >= EXPENSIVE]
 
     @property
+    @of_code
     def factors(self) -> tuple[int, int] | None:
         """The two factors, if the kernel stores one sum of products, of one pass, and nothing else.
 
@@ -212,6 +236,7 @@ class Kernel:
         return (source.args[0], source.args[1]) if source.name == "mul" else None
 
     @property
+    @of_code
     def is_product(self) -> bool:
         """Whether each factor of a sum of products varies along kept axes of its own."""
         if self.factors is None:
@@ -220,11 +245,13 @@ class Kernel:
         return all(any(not self.axes[axis][1] for axis in own) for own in (x - y, y - x))
 
     @property
+    @of_code
     def work(self) -> int:
         """The cost of the elementwise values at one point of the nest, in simple operations."""
         return sum(PRIMITIVES[i.name].cost for i in self.instructions if i.name in PRIMITIVES and i.level == "full")
 
     @property
+    @of_code
     def has_totals(self) -> bool:
         """Whether some values are complete only when all workers are done; the finishing function computes these."""
         return any(i.level in ("column", "final") for i in self.instructions)

@@ -103,5 +103,8 @@ def readers_of(numbered: Iterable[tuple[int, Node]]) -> dict[int, list[int]]:
     readers: dict[int, list[int]] = {}
     for index, node in numbered:
         for i in node.inputs:
-            readers.setdefault(i, []).append(index)
+            if i in readers:
+                readers[i].append(index)
+            else:
+                readers[i] = [index]
     return readers

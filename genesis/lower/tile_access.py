@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.build import KernelCall
 from genesis.lower.index_map import digits_of
-from genesis.lower.kernel import Kernel
+from genesis.lower.kernel import Access, Kernel, of_code
 from genesis.lower.stages import Product
 from genesis.lower.target import SequentialTiles
 
@@ -42,12 +43,18 @@ def stays_in_tiles(
     """Whether a call can run point by point, within its own tiles of what it writes and of what was `written` before it."""
     items = numel(pattern.extents)
     parted = _split(pattern.extents, points) if points and items and not items % points else None
-    return parted is not None and all([
-        _within_tiles(nodes[access.value].numel, parted, access, points) for access in pattern.accesses
-        if access.value in written or access.value in writes])
+    if parted is None:
+        return False
+    touched = [access for access in pattern.accesses if access.value in written or access.value in writes]
+    return all([_within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in touched])
 
 
-def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
+Parted = tuple[tuple[int, int], ...]  # each axis as (extent over points, extent within a point)
+
+
+# Cached: fusion of tiles asks for every chain of calls, and layers repeat their calls.
+@lru_cache(1 << 12)
+def _split(extents: tuple[int, ...], points: int) -> Parted | None:
     """Each outer axis as (extent over points, extent within a point); None if the axes cannot be divided so."""
     result = []
     for extent in extents:
@@ -59,28 +66,31 @@ def _split(extents: Sequence[int], points: int) -> list[tuple[int, int]] | None:
             points = 1
         else:
             return None
-    return result if points == 1 else None
+    return tuple(result) if points == 1 else None
 
 
-def _within_tiles(size: int, parted: Sequence[tuple[int, int]], access: TileAccess, points: int) -> bool:
-    """Whether at point e the access stays within the e-th of `points` equal tiles of a value of `size` elements."""
+@lru_cache(1 << 14)
+def _within_tiles(
+    size: int, parted: Parted, offset: int, outer: tuple[int, ...], inner: tuple[tuple[int, int], ...], points: int
+) -> bool:
+    """Whether at point e an access stays within the e-th of `points` equal tiles of a value of `size` elements."""
     if size % points:
         return False
     # Each axis has a part over points and a part within a point. The former must step exactly one tile at a time; the latter,
     # and all inner axes, must stay within the first tile.
     tile = step = size // points
-    low = high = access.offset
-    for (lead, rest), stride in zip(reversed(parted), reversed(access.outer), strict=True):
+    low = high = offset
+    for (lead, rest), stride in zip(reversed(parted), reversed(outer), strict=True):
         if lead > 1 and stride * rest != step:
             return False
         step *= lead
         low, high = low + min(0, (rest - 1) * stride), high + max(0, (rest - 1) * stride)
-    for extent, stride in access.inner:
+    for extent, stride in inner:
         low, high = low + min(0, (extent - 1) * stride), high + max(0, (extent - 1) * stride)
     return low >= 0 and high < tile
 
 
-def point_axes(call: KernelCall | Product, points: int) -> list[tuple[int, int]]:
+def point_axes(call: KernelCall | Product, points: int) -> Parted:
     """The outer axes of a call that runs point by point, each as (extent over points, extent within a point)."""
     pattern = access_pattern(call)
     parted = _split(pattern.extents, points) if pattern is not None else None
@@ -119,22 +129,33 @@ def items_of(kernel: Kernel) -> list[int]:
 def kernel_pattern(call: KernelCall) -> AccessPattern | None:
     """The pattern of a kernel; None if partial results are combined at the end, if an index decides what is written, and for
     sums of products and tiled kernels, whose items are blocks."""
-    kernel = call.kernel
+    kernel, extents = call.kernel, call.extents
+    found = _tileable(kernel)
+    if found is None:
+        return None
+    outer, inner, reading = found
+    accesses = []
+    for access, reads_anywhere in reading:
+        pointer = kernel.words[access.pointer]
+        strides = kernel.strides(access)
+        offset = -1 if reads_anywhere else pointer.extra // access.dtype.itemsize  # -1 is in no tile
+        accesses.append(TileAccess(pointer.value, offset, tuple([strides[a] for a in outer]),
+                                   tuple([(extents[a], strides[a]) for a in inner])))
+    return AccessPattern(tuple([extents[a] for a in outer]), tuple(accesses))
+
+
+@of_code
+def _tileable(kernel: Kernel) -> tuple[Sequence[int], Sequence[int], Sequence[tuple[Access, bool]]] | None:
+    """The axes of a kernel's items, the other axes, and the accesses to values, each with whether it may be anywhere; None if
+    the kernel has no pattern."""
     outer = items_of(kernel)
     if kernel.has_totals or not outer or kernel.is_product or kernel.tiled is not None:
         return None
-    accesses = []
-    for i in kernel.instructions:
-        if i.access is None or kernel.words[i.access.pointer].kind != "pointer":
-            continue
-        if i.name in ("scatter", "scan"):
-            return None
-        pointer = kernel.words[i.access.pointer]
-        strides = kernel.strides(i.access)
-        offset = -1 if i.name == "load_at" else pointer.extra // i.access.dtype.itemsize  # it reads anywhere: -1 is in no tile
-        inner = tuple((call.extents[a], strides[a]) for a in range(len(strides)) if a not in outer)
-        accesses.append(TileAccess(pointer.value, offset, tuple(strides[a] for a in outer), inner))
-    return AccessPattern(tuple(call.extents[a] for a in outer), tuple(accesses))
+    touching = [i for i in kernel.instructions if i.access is not None and kernel.words[i.access.pointer].kind == "pointer"]
+    if any(i.name in ("scatter", "scan") for i in touching):
+        return None
+    accesses = [(i.access, i.name == "load_at") for i in touching if i.access is not None]
+    return outer, [a for a in range(len(kernel.axes)) if a not in outer], accesses
 
 
 # ---- sequential tiles ----
