@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from itertools import repeat
+from typing import NamedTuple
 
+from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ops.complex_values import complex_value, imag_value, real_value
-from genesis.ops.registry import Operation, cast, composite, widened
+from genesis.ops.registry import PRIMITIVES, Operation, cast, composite, widened
 
 Scalar = Value | float  # a number that a schedule may change: an argument of the compiled program
 Results = tuple[Value | None, ...]
+Row = Sequence[Value | None]  # a parameter, its gradient and its state
 
 
 def update_rule(rule: Callable[..., Results]) -> Operation:
@@ -35,7 +38,8 @@ def update_rule(rule: Callable[..., Results]) -> Operation:
         lists, settings = arguments[:tensors], arguments[tensors:]
         models: Sequence[Value] = lists[0]  # type: ignore[assignment]
         rows = zip(models, *[values or repeat(None) for values in lists[1:]], strict=False)  # type: ignore[call-overload]
-        updates = [_moved(rule, [v if v is None else widened(v) for v in row], settings) for row in rows]
+        moved = _Rule(rule, settings)
+        updates = [moved([v if v is None else widened(v) for v in row]) for row in rows]
         kinds = zip(*updates, strict=True)
         return tuple([cast(v, p.dtype) for kind in kinds for v, p in zip(kind, models, strict=True) if v is not None])
 
@@ -43,7 +47,63 @@ def update_rule(rule: Callable[..., Results]) -> Operation:
     return composite(rule.__name__, numbers, takes_complex=True, method=False, public=False)(step)
 
 
-def _moved(rule: Callable[..., Results], row: Sequence[Value | None], settings: Sequence[object]) -> Results:
+class _Made(NamedTuple):
+    """What a rule made of a row: its results, and the range of the nodes that it added."""
+
+    row: Row
+    results: Results
+    added: range
+
+
+class _Rule:
+    """A rule with its settings. Of rows of equal shapes it runs for the first: for the others its nodes are copied."""
+
+    # A GPT of six layers has 77 parameters of 8 shapes: AdamW's rule adds 1,100 nodes, no longer 1,600.
+    def __init__(self, rule: Callable[..., Results], settings: Sequence[object]) -> None:
+        self._run = partial(_moved, rule, settings=settings)
+        self._is_ours = rule.__module__.startswith("genesis.")  # others may do more than add nodes
+        self._made: dict[Key, _Made] = {}
+
+    def __call__(self, row: Row) -> Results:
+        graph, key = next(value.graph for value in row if value is not None), _key_of(row)
+        made = self._made.get(key)
+        if made is not None:
+            return _copied(made, row)
+        start = len(graph)
+        results = self._run(row)
+        if self._is_ours and all([_depends_on_shapes(graph.nodes, node) for node in graph.nodes[start:]]):
+            self._made[key] = _Made(row, results, range(start, len(graph)))
+        return results
+
+
+def _key_of(row: Row) -> Key:
+    """What elementwise definitions see of Values: shape, dtype and derivation, which number it is, and which are one."""
+    seen = [None if v is None else v.index for v in row]
+    return tuple([
+        None if v is None else (v.shape, v.dtype, v.node.differentiable, seen.index(v.index),
+                                v.index if v.node.op in ("constant", "scalar") else None) for v in row])
+
+
+def _depends_on_shapes(nodes: Sequence[Node], node: Node) -> bool:
+    """Whether a node is added for any inputs of these shapes and dtypes: an elementwise one, or a number at all elements."""
+    if node.op == "view":
+        return not nodes[node.inputs[0]].shape
+    return node.op in ("constant", "scalar") or PRIMITIVES[node.op].kind == "elementwise"
+
+
+def _copied(made: _Made, row: Row) -> Results:
+    """What the rule makes of a row like the one before; nodes that depend on its numbers alone serve again."""
+    graph = next(value.graph for value in row if value is not None)
+    new_index = {then.index: now.index for then, now in zip(made.row, row, strict=True) if then is not None and now is not None}
+    for index in made.added:
+        node = graph.nodes[index]
+        if any([i in new_index for i in node.inputs]):
+            new_index[index] = len(graph)
+            graph.nodes.append(node.renumbered(tuple([new_index.get(i, i) for i in node.inputs])))
+    return tuple([v if v is None else graph.value(new_index.get(v.index, v.index)) for v in made.results])
+
+
+def _moved(rule: Callable[..., Results], row: Row, settings: Sequence[object]) -> Results:
     """`rule` applied to a parameter, or to both parts of a complex one."""
     if row[0] is None or not row[0].dtype.is_complex:
         return rule(*row, *settings)

@@ -1,13 +1,17 @@
 """Optimizers that are declared: the rule of one parameter, and a table of settings."""
 
+from __future__ import annotations
+
 import inspect
 
+import numpy as np
 import pytest
 
 import genesis
 from genesis import optim
 from genesis.ops.registry import OPERATIONS
-from genesis.optim.declaration import DeclaredOptimizer
+from genesis.optim.declaration import DeclaredOptimizer, setting
+from genesis.optim.update_rule import Results, Scalar, Value, update_rule
 
 DECLARED = [kind for _, kind in inspect.getmembers(optim, inspect.isclass) if issubclass(kind, DeclaredOptimizer)]
 
@@ -55,3 +59,44 @@ def test_pairs_may_be_lists():
     assert parameter.item() == pytest.approx(0.5)
     with pytest.raises(ValueError, match="betas are"):
         optim.Adam([parameter], betas=[0.9, 1.0])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DECLARED if kind is not optim.SparseAdam])
+def test_parameters_of_equal_shapes_move_as_they_would_alone(kind):
+    def moved(groups):
+        genesis.manual_seed(0)
+        parameters = [genesis.nn.Parameter(genesis.randn(*shape)) for shape in [(3, 4), (3, 4), (4, 3), (3, 4), (3, 4)]]
+        optimizers = [kind([parameters[n] for n in group]) for group in groups]
+        for _ in range(2):
+            for parameter in parameters:
+                parameter.grad = parameter.detach() * 2 + 1
+            parameters[1].grad, parameters[4].grad = parameters[0].grad, genesis.ones(3, 4)
+            for optimizer in optimizers:
+                optimizer.step()
+        return [parameter.detach().numpy() for parameter in parameters]
+
+    for together, alone in zip(moved([range(5)]), moved([[n] for n in range(5)]), strict=True):
+        assert np.array_equal(together, alone)
+
+
+def test_a_users_rule_runs_for_each_parameter():
+    met = []
+
+    @update_rule
+    def counted_update(parameter: Value, gradient: Value, lr: Scalar) -> Results:
+        met.append(parameter.shape)
+        return (parameter - gradient * lr * len(met),)
+
+    class Counted(DeclaredOptimizer):
+        lr: float = setting(default=1.0, least=0, doc="the step size")
+        operation = counted_update
+        example = "lr=0.1", "[0.9000, 1.9000]"
+
+        def settings(self, group, age):
+            return (group["lr"],)
+
+    parameters = [genesis.zeros(2, requires_grad=True) for _ in range(3)]
+    for parameter in parameters:
+        parameter.grad = genesis.ones(2)
+    Counted(parameters).step()
+    assert met == [(2,)] * 3 and [p[0].item() for p in parameters] == [-1, -2, -3]
