@@ -172,9 +172,15 @@ def signature_of(operation: Operation) -> Signature:
 
 
 @cache
+def parameter_names(operation: Operation) -> tuple[str, ...]:
+    """The names of the parameters of a row's definition, in order."""
+    return (*signature_of(operation).parameters,)
+
+
+@cache
 def operand_names(operation: Operation) -> frozenset[str]:
     """The names of the parameters at the positions `operands`."""
-    return frozenset(name for at, name in enumerate(signature_of(operation).parameters) if at in operation.operands)
+    return frozenset(name for at, name in enumerate(parameter_names(operation)) if at in operation.operands)
 
 
 @cache

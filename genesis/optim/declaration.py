@@ -19,7 +19,7 @@ from inspect import Parameter, Signature, cleandoc
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from genesis.ir.replayable import replayable_module
-from genesis.ops.registry import signature_of
+from genesis.ops.registry import parameter_names
 from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
 from genesis.optim.optimizer import State as State
 
@@ -137,7 +137,7 @@ class _Declared(Optimizer):
             for name, s in [*vars(cls).items()] if isinstance(s, Setting)
         }
         if "operation" in vars(cls):
-            cls._passed = (*signature_of(cls.operation).parameters,)[2 + len(cls.kinds) :]
+            cls._passed = parameter_names(cls.operation)[2 + len(cls.kinds) :]
         if not own:
             return
         for name in own:

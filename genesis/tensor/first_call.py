@@ -13,7 +13,7 @@ from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
 from genesis.ops.complex_numbers import refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
-from genesis.ops.registry import Operation, numbers_of, signature_of
+from genesis.ops.registry import Operation, numbers_of, parameter_names
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tensor.return_types import named
 from genesis.tensor.size import Size
@@ -73,9 +73,9 @@ def _with_named_dtype(
     operation: Operation, arguments: CallArguments, attributes: Attributes | None
 ) -> tuple[CallArguments, Attributes | None]:
     """The arguments with a named dtype as a DType."""
-    if "dtype" not in signature_of(operation).parameters:
+    if "dtype" not in parameter_names(operation):
         return arguments, attributes
-    asked = {**dict(zip(signature_of(operation).parameters, arguments, strict=False)), **(attributes or {})}.get("dtype")
+    asked = {**dict(zip(parameter_names(operation), arguments, strict=False)), **(attributes or {})}.get("dtype")
     if asked is None:
         return arguments, attributes
     dtype = as_dtype(operation.name, asked)
@@ -126,7 +126,7 @@ def reads_numbers(operation: Operation, arguments: CallArguments, attributes: At
     """Whether a tensor is among the arguments where the operation takes a number."""
     if not (numbers := numbers_of(operation)):
         return False
-    positional = zip(signature_of(operation).parameters, arguments, strict=False)
+    positional = zip(parameter_names(operation), arguments, strict=False)
     return any([name in numbers and holds_tensor(argument) for name, argument in [*positional, *(attributes or {}).items()]])
 
 
@@ -138,7 +138,7 @@ def with_numbers_read(
     Raises TypeError for a tensor of several elements there.
     """
     numbers = numbers_of(operation)
-    positional = list(zip(signature_of(operation).parameters, arguments, strict=False))
+    positional = list(zip(parameter_names(operation), arguments, strict=False))
 
     def read(name: str, argument: Any) -> Any:
         return number_in(operation.name, name, argument) if name in numbers else argument
@@ -152,7 +152,7 @@ def refuse_elements(
     operation: Operation, names: tuple[str, ...], arguments: CallArguments, attributes: Attributes | None, dtype: DType
 ) -> None:
     """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result."""
-    positional = zip(signature_of(operation).parameters, arguments, strict=False)
+    positional = zip(parameter_names(operation), arguments, strict=False)
     for name, argument in [*positional, *(attributes or {}).items()]:
         if name in names:
             refuse_number(operation.name, argument, dtype)

@@ -13,7 +13,7 @@ from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.examples import documented
-from genesis.ops.registry import OPERATIONS, Operation, signature_of
+from genesis.ops.registry import OPERATIONS, Operation, parameter_names, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -95,7 +95,7 @@ def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFun
     names = operation.numbers_between
     if not names:
         return function
-    parameters = [*signature_of(operation).parameters]
+    parameters = parameter_names(operation)
     tensors = parameters[: len(parameters) - len(names)]
 
     def older(*args: Any, **kwargs: Any) -> Any:
