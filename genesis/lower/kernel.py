@@ -90,9 +90,11 @@ def of_code(ask: Callable[..., T]) -> Callable[..., T]:
     """Make `ask(kernel, ..)` a question that is answered once for all kernels of one code: of its axes, lanes, instructions and
     the kinds of its words, not of what its words hold."""
     # Layers repeat their kernels, and an optimizer's step is one for all parameters of a shape.
+    name = f"{ask.__module__}.{ask.__qualname__}"
+
     @functools.wraps(ask)
     def answer(kernel: Kernel, *more: Any) -> T:
-        key = ask.__name__, more
+        key = name, more
         if key not in kernel.answers:
             kernel.answers[key] = ask(kernel, *more)
         found: T = kernel.answers[key]

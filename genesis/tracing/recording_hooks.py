@@ -27,8 +27,8 @@ def unwatched(function: Callable[P, T]) -> Callable[P, T]:
         watch = None if thread_state.recorder is None else sys.getprofile()
         if not callable(watch):
             return function(*args, **kwargs)
-        sys.setprofile(None)
         try:
+            sys.setprofile(None)
             return function(*args, **kwargs)
         finally:
             sys.setprofile(watch)
