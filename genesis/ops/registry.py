@@ -50,7 +50,7 @@ class Primitive:
         cost: in simple operations: lowering weighs recomputing it against storing it.
         exact: whether it never rounds: 16-bit floats need no widening.
         vector: the file of `genesis.codegen.cpu.vector_math` with the CPU's function of this name.
-        cuda: the GPU's expression of {0}, {1}, ..
+        cuda: the GPU's expression of {0}, {1}, ..; without one, the formula of `vector` is written for GPUs, too.
         fault: `fault(node, value, extent)`: the exception for data that it rejects.
         draws: whether it draws random numbers: its last inputs are the seed and the counter's start.
     """

@@ -1,5 +1,5 @@
-"""Special functions, a row each. Most are host operations by SciPy; those that are short expressions are composites
-elsewhere."""
+"""Special functions, a row each: of one input most are kernels, others are host operations by SciPy; those that are short
+expressions are composites elsewhere."""
 
 from __future__ import annotations
 
@@ -78,9 +78,19 @@ lgamma = _one(
     aliases=("special.gammaln",), vector="gamma_function", cuda="math.lgamma({0})", cost=60,
 )
 digamma: Operation = _one(
-    "digamma", "psi", "The derivative of `lgamma`.", lambda g, y, x: g * _polygamma(1, x), method=True,
-    aliases=("special.psi",), vector="gamma_function", cuda="{t}(digamma(float64({0})))", cost=60,
+    "digamma", "psi", "The derivative of `lgamma`.", lambda g, y, x: g * _trigamma(x), method=True,
+    aliases=("special.psi",), vector="gamma_function", cost=60,
 )
+
+
+primitive(
+    "trigamma", "elementwise", grad=lambda g, y, x: g * _polygamma(2, x), vector="gamma_function", cost=80,
+    reference=lambda node, x: from_scipy("polygamma")(1, x),
+)
+
+
+def _trigamma(x: Value) -> Value:
+    return x.graph.add("trigamma", (x,), x.shape, x.dtype)
 
 
 def _polygamma(n: int, x: Value) -> Value:
@@ -102,7 +112,7 @@ def polygamma(n: int, input: Value) -> Value:
     """
     if n < 0:
         raise ValueError(f"polygamma: n is {n}; want 0 or more")
-    return digamma(input) if n == 0 else rounded_once(lambda x: _polygamma(n, x))(input)
+    return digamma(input) if n == 0 else rounded_once(_trigamma if n == 1 else lambda x: _polygamma(n, x))(input)
 
 
 @composite("mvlgamma", aliases=("special.multigammaln",), in_place=True)
@@ -125,9 +135,16 @@ erfinv = _one(
     "erfinv", "erfinv", "The inverse of `erf`.", lambda g, y, x: g * exp(y * y) * (pi**0.5 / 2), method=True,
     autocast="float32", vector="error_function", cuda="libdevice.erfinv{f}({0})", cost=40,
 )
-erfcx = _one("erfcx", "erfcx", "exp(x^2) erfc(x).", lambda g, y, x: g * (2 * x * y - 2 / pi**0.5))
-ndtri = _one("ndtri", "ndtri", "The inverse of `ndtr`.", lambda g, y, x: g * exp(y * y / 2) * (2 * pi) ** 0.5)
-log_ndtr = _one("log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * exp(-x * x / 2 - y) / (2 * pi) ** 0.5)
+erfcx = _one(
+    "erfcx", "erfcx", "exp(x^2) erfc(x).", lambda g, y, x: g * (2 * x * y - 2 / pi**0.5), vector="error_function", cost=50)
+ndtri = _one(
+    "ndtri", "ndtri", "The inverse of `ndtr`.", lambda g, y, x: g * exp(y * y / 2) * (2 * pi) ** 0.5, vector="error_function",
+    cost=50,
+)
+log_ndtr = _one(
+    "log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * exp(-x * x / 2 - y) / (2 * pi) ** 0.5,
+    vector="error_function", cost=80,
+)
 
 
 ndtr = formula(
@@ -184,10 +201,15 @@ def airy_ai(input: Value) -> Value:
 
 
 # ---- Bessel's functions ----
-i0: Operation = _one("i0", "i0", "The modified Bessel function I0.", lambda g, y, x: g * i1(x), method=True)
-i0e: Operation = _one("i0e", "i0e", "exp(-|x|) I0(x).", lambda g, y, x: g * (i1e(x) - sign(x) * y))
-i1: Operation = _one("i1", "i1", "The modified Bessel function I1.", lambda g, y, x: g * (i0(x) - _quotient(y, x)))
-i1e: Operation = _one("i1e", "i1e", "exp(-|x|) I1(x).", lambda g, y, x: g * (i0e(x) - sign(x) * y - _quotient(y, x)))
+def _bessel(name: str, scipy: str, doc: str, grad: Gradient, **names: Any) -> Operation:
+    modified = "bessel_j" not in name and "bessel_y" not in name
+    return _one(name, scipy, doc, grad, vector="modified_bessel" if modified else "bessel", cost=80, **names)
+
+
+i0: Operation = _bessel("i0", "i0", "The modified Bessel function I0.", lambda g, y, x: g * i1(x), method=True)
+i0e: Operation = _bessel("i0e", "i0e", "exp(-|x|) I0(x).", lambda g, y, x: g * (i1e(x) - sign(x) * y))
+i1: Operation = _bessel("i1", "i1", "The modified Bessel function I1.", lambda g, y, x: g * (i0(x) - _quotient(y, x)))
+i1e: Operation = _bessel("i1e", "i1e", "exp(-|x|) I1(x).", lambda g, y, x: g * (i0e(x) - sign(x) * y - _quotient(y, x)))
 
 
 def _quotient(y: Value, x: Value) -> Value:
@@ -196,19 +218,20 @@ def _quotient(y: Value, x: Value) -> Value:
     return where(zero, 0.5, y / where(zero, 1, x))
 
 
-bessel_j0: Operation = _one("bessel_j0", "j0", "The Bessel function J0.", lambda g, y, x: -g * bessel_j1(x))
-bessel_j1: Operation = _one("bessel_j1", "j1", "The Bessel function J1.", lambda g, y, x: g * (bessel_j0(x) - _quotient(y, x)))
-bessel_y0: Operation = _one("bessel_y0", "y0", "The Bessel function Y0.", lambda g, y, x: -g * bessel_y1(x))
-bessel_y1: Operation = _one("bessel_y1", "y1", "The Bessel function Y1.", lambda g, y, x: g * (bessel_y0(x) - y / x))
+bessel_j0: Operation = _bessel("bessel_j0", "j0", "The Bessel function J0.", lambda g, y, x: -g * bessel_j1(x))
+bessel_j1: Operation = _bessel(
+    "bessel_j1", "j1", "The Bessel function J1.", lambda g, y, x: g * (bessel_j0(x) - _quotient(y, x)))
+bessel_y0: Operation = _bessel("bessel_y0", "y0", "The Bessel function Y0.", lambda g, y, x: -g * bessel_y1(x))
+bessel_y1: Operation = _bessel("bessel_y1", "y1", "The Bessel function Y1.", lambda g, y, x: g * (bessel_y0(x) - y / x))
 modified_bessel_i0 = formula("modified_bessel_i0", lambda input: i0(input), "As `i0`.", method=False, namespace="special")
 modified_bessel_i1 = formula("modified_bessel_i1", lambda input: i1(input), "As `i1`.", method=False, namespace="special")
-modified_bessel_k0: Operation = _one(
+modified_bessel_k0: Operation = _bessel(
     "modified_bessel_k0", "k0", "The modified Bessel function K0.", lambda g, y, x: -g * modified_bessel_k1(x))
-modified_bessel_k1: Operation = _one(
+modified_bessel_k1: Operation = _bessel(
     "modified_bessel_k1", "k1", "The modified Bessel function K1.", lambda g, y, x: -g * (modified_bessel_k0(x) + y / x))
-scaled_modified_bessel_k0: Operation = _one(
+scaled_modified_bessel_k0: Operation = _bessel(
     "scaled_modified_bessel_k0", "k0e", "exp(x) K0(x).", lambda g, y, x: g * (y - scaled_modified_bessel_k1(x)))
-scaled_modified_bessel_k1: Operation = _one(
+scaled_modified_bessel_k1: Operation = _bessel(
     "scaled_modified_bessel_k1", "k1e", "exp(x) K1(x).", lambda g, y, x: g * (y - scaled_modified_bessel_k0(x) - y / x))
 
 

@@ -11,13 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypedDict, Unpack
 
-import numpy as np
-
-from genesis.functions.creation import LayoutOptions, check_layout_options
-from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
+from genesis.functions.creation import LayoutOptions, check_layout_options, ones, ones_like
+from genesis.functions.ranges import arange
+from genesis.ir.dtypes import DType, as_dtype, float64, get_default_dtype
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
-from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 
 __all__ = [
@@ -38,7 +36,7 @@ class WindowOptions(TypedDict, total=False):
 
 
 def _window(
-    name: str, M: int, shape: Callable[[np.ndarray, int], np.ndarray], *, sym: bool = True, dtype: DType | None = None,
+    name: str, M: int, shape: Callable[[Tensor, int], Tensor], *, sym: bool = True, dtype: DType | None = None,
     device: DeviceLike = None, requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     """`shape(k, last)` for k of 0 to M - 1, of a symmetric window that ends at `last`."""
@@ -48,8 +46,11 @@ def _window(
     kind = as_dtype(name, dtype or get_default_dtype())
     if not kind.is_floating_point:
         raise TypeError(f"{name}: dtype must be floating, got {kind.name}")
-    values = np.ones(M) if M < 2 else shape(np.arange(M, dtype=np.float64), M - 1 if sym else M)
-    return from_data(values, kind, requires_grad, device)
+    if M < 2:
+        return ones(M, dtype=kind, device=device, requires_grad=requires_grad)
+    result = shape(arange(M, dtype=float64, device=device), M - 1 if sym else M).to(kind)
+    result.requires_grad = requires_grad
+    return result
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, **options: Unpack[WindowOptions]) -> Tensor:
@@ -62,8 +63,8 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, **opti
     if tau <= 0 or (sym and center is not None):
         raise ValueError(f"exponential: tau {tau}, center {center}, sym {sym}; want tau above 0, a center with sym=False")
 
-    def shape(k: np.ndarray, last: int) -> np.ndarray:
-        return np.exp(-np.abs(k - (last / 2 if center is None else center)) / tau)
+    def shape(k: Tensor, last: int) -> Tensor:
+        return (-(k - (last / 2 if center is None else center)).abs() / tau).exp()
 
     return _window("exponential", M, shape, **options)
 
@@ -73,8 +74,8 @@ def gaussian(M: int, *, std: float = 1.0, **options: Unpack[WindowOptions]) -> T
     if std <= 0:
         raise ValueError(f"gaussian: std is {std}; want it above 0")
 
-    def shape(k: np.ndarray, last: int) -> np.ndarray:
-        return np.exp(-(((k - last / 2) / std) ** 2) / 2)
+    def shape(k: Tensor, last: int) -> Tensor:
+        return (-(((k - last / 2) / std) ** 2) / 2).exp()
 
     return _window("gaussian", M, shape, **options)
 
@@ -84,16 +85,16 @@ def kaiser(M: int, *, beta: float = 12.0, **options: Unpack[WindowOptions]) -> T
     if beta < 0:
         raise ValueError(f"kaiser: beta is {beta}; want 0 or more")
 
-    def shape(k: np.ndarray, last: int) -> np.ndarray:
-        inner: np.ndarray = np.i0(beta * np.sqrt(np.maximum(1 - (2 * k / last - 1) ** 2, 0)))
-        return inner / np.i0(beta)
+    def shape(k: Tensor, last: int) -> Tensor:
+        root = (1 - (2 * k / last - 1) ** 2).clamp(0).sqrt()
+        return (beta * root).i0() / (beta * ones_like(k)).i0()
 
     return _window("kaiser", M, shape, **options)
 
 
 def cosine(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """sin(pi * (k + 1/2) / M), half a period."""
-    return _window("cosine", M, lambda k, last: np.sin(math.pi * (k + 0.5) / (last + 1)), **options)
+    return _window("cosine", M, lambda k, last: (math.pi * (k + 0.5) / (last + 1)).sin(), **options)
 
 
 def bartlett(M: int, **options: Unpack[WindowOptions]) -> Tensor:
@@ -102,7 +103,7 @@ def bartlett(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     >>> bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _window("bartlett", M, lambda k, last: 1 - np.abs(2 * k / last - 1), **options)
+    return _window("bartlett", M, lambda k, last: 1 - (2 * k / last - 1).abs(), **options)
 
 
 def general_cosine(M: int, *, a: Sequence[float], **options: Unpack[WindowOptions]) -> Tensor:
@@ -110,8 +111,8 @@ def general_cosine(M: int, *, a: Sequence[float], **options: Unpack[WindowOption
     if not len(a):
         raise ValueError("general_cosine: a is empty; want a factor at least")
 
-    def shape(k: np.ndarray, last: int) -> np.ndarray:
-        return sum((-1) ** i * factor * np.cos(2 * math.pi * i * k / last) for i, factor in enumerate(a))
+    def shape(k: Tensor, last: int) -> Tensor:
+        return sum((-1) ** i * factor * (2 * math.pi * i * k / last).cos() for i, factor in enumerate(a))  # type: ignore[return-value]
 
     return _window("general_cosine", M, shape, **options)
 

@@ -77,7 +77,7 @@ FLOAT = COMPARISONS | {
     "floor": "math.floor({0})", "ceil": "math.ceil({0})", "trunc": "math.trunc({0})", "round": "libdevice.rint{f}({0})",
     "isnan": "{0} != {0}", "isinf": "abs({0}) == {t}(math.inf)", "isfinite": "abs({0}) < {t}(math.inf)",
     "complex": "complex({0}, {1})",
-} | {row.name: row.cuda for row in PRIMITIVES.values() if row.cuda}
+} | {row.name: row.cuda or f"{{t}}({row.name}(float64({{0}})))" for row in PRIMITIVES.values() if row.cuda or row.vector}
 INTEGER = COMPARISONS | {
     "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})", "neg": "{t}(-{0})", "abs": "{t}(abs({0}))",
     "floor_divide": "{t}(integer_floor_divide({0}, {1}))", "remainder": "{t}(integer_remainder({0}, {1}))",

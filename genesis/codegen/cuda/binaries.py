@@ -25,7 +25,8 @@ COMPILERS = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc-
 @functools.cache
 def _makers() -> list[Path]:
     folder = Path(__file__).parent
-    return [*folder.glob("device/*.py"), folder / "toolchain.py"]
+    formulas = (folder.parent / "cpu" / "vector_math").glob("*.py")  # that kernels have as device functions
+    return [*folder.glob("device/*.py"), *formulas, folder / "toolchain.py"]
 
 
 _cache = ContentStore(lambda: cache_directory("cuda"), SIZE_LIMIT, _makers)

@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol, TypeVar
 
@@ -93,9 +94,18 @@ math: ModuleType | SimpleNamespace = python_math if not SIMULATED else SimpleNam
     erf=lambda x: type(x)(python_math.erf(x)), erfc=lambda x: type(x)(python_math.erfc(x)),
     **{name: getattr(np, name) for name in _PLAIN}, **{name: getattr(np, other) for name, other in _RENAMED.items()},
 )
+
+def _rounded_once(x: float, y: float, z: float) -> np.float64:
+    """x y + z."""
+    plain = np.float64(x) * np.float64(y) + np.float64(z)
+    return np.float64(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))) if np.isfinite(plain) else plain
+
+
 libdevice: ModuleType | SimpleNamespace = functions_of_nvvm if not SIMULATED else SimpleNamespace(
     rint=np.rint, rintf=np.rint, exp2=np.exp2, exp2f=np.exp2,
     int_as_float=lambda x: np.int32(x).view(np.float32), float_as_int=lambda x: np.float32(x).view(np.int32),
+    longlong_as_double=lambda x: np.int64(x).view(np.float64), double_as_longlong=lambda x: np.float64(x).view(np.int64),
+    fma=_rounded_once,
     erfinv=from_scipy("erfinv"), erfinvf=from_scipy("erfinv"), nextafter=np.nextafter, nextafterf=np.nextafter,
 )
 

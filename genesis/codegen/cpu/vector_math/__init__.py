@@ -13,14 +13,23 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import mangled
 from genesis.codegen.cpu.vector_math import (
-    error_function, exponential, gamma_function, inverse_trigonometric, logarithm, neighbour, trigonometric,
+    bessel, error_function, exponential, gamma_function, inverse_trigonometric, logarithm, modified_bessel, neighbour,
+    trigonometric,
 )
 from genesis.codegen.cpu.vector_math.number import Number
 from genesis.ops import PRIMITIVES
 
-FILES = {"error_function": error_function, "exponential": exponential, "gamma_function": gamma_function,
-         "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm, "neighbour": neighbour,
-         "trigonometric": trigonometric}
+FILES = {"bessel": bessel, "error_function": error_function, "exponential": exponential, "gamma_function": gamma_function,
+         "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm, "modified_bessel": modified_bessel,
+         "neighbour": neighbour, "trigonometric": trigonometric}
+
+
+def formula_of(name: str) -> Callable[..., Number]:
+    """The function of Numbers that a primitive is computed by."""
+    file = PRIMITIVES[name].vector
+    assert file is not None, f"{name} has no formula"
+    formula: Callable[..., Number] = getattr(FILES[file], name)
+    return formula
 
 
 def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value]:
@@ -42,5 +51,5 @@ def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value
 
 
 FUNCTIONS: dict[str, Callable[..., ir.Value]] = {  # by primitive, whose row says in which file its formula is
-    row.name: emitter(row.name, getattr(FILES[row.vector], row.name)) for row in PRIMITIVES.values() if row.vector
+    row.name: emitter(row.name, formula_of(row.name)) for row in PRIMITIVES.values() if row.vector
 }

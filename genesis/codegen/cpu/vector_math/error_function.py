@@ -1,22 +1,25 @@
-"""erf, erfc, the inverse of erf, and the reciprocal square root.
+"""erf, erfc, the normal distribution's integral's logarithm, the inverses of both, and the reciprocal square root.
 
 For x >= 0, (1 + 2x) e^(x^2) erfc(x) is smooth to infinity and a polynomial in t = (x - 4) / (x + 4), the form of M.
 Shepherd, J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (Math. Comp. 36, 1981). The
-polynomials are minimax fits of this project (Remez exchange, 60 digits). The inverse is that of the normal distribution by
+polynomials are minimax fits of this project (Remez exchange, 60 digits); beyond 28 erfcx is its asymptotic series (M.
+Abramowitz, I. Stegun, "Handbook of Mathematical Functions" (1964), 7.1.23). The inverse is that of the normal distribution by
 M. Wichura, "Algorithm AS 241: The percentage points of the normal distribution" (Applied Statistics 37, 1988).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import pi, sqrt
 
 from genesis.codegen.cpu.vector_math.exponential import exp, exp_of_sum
-from genesis.codegen.cpu.vector_math.logarithm import log
+from genesis.codegen.cpu.vector_math.logarithm import log, log1p
 from genesis.codegen.cpu.vector_math.number import (
-    INFINITY, NAN, DoubleWord, Number, by_precision, copy_sign, fast_two_sum, fma, polynomial, square_root,
+    INFINITY, NAN, DoubleWord, Number, by_precision, copy_sign, fast_two_sum, fma, in_float64, polynomial, square_root,
     two_product, two_sum, where,
 )
+
+Quantiles = Sequence[tuple[Sequence[float], Sequence[float]]]
 
 # erf(x) = x + x p(x^2) for |x| <= 1: error 2^-62.7.
 ERF_NEAR = (
@@ -39,6 +42,7 @@ ERFC_FAR = (
     5.7172131707593475e-06, 3.019543926138588e-07, -8.341265210009123e-07, 6.240563627185034e-08, 1.14468050732285e-07,
     -7.807709849464657e-09, -1.3352312611049561e-08, -1.7015090451088446e-09,
 )  # fmt: skip
+ERFCX_SERIES = tuple(c / sqrt(pi) for c in (1.0, -1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64))
 
 # Wichura's quotients of polynomials: of 0.425^2 - (y / 2)^2 for |y| < 0.85; of r - 1.6, r = sqrt(-log((1 - |y|) / 2)), up to 5;
 # of r - 5 beyond.
@@ -95,12 +99,39 @@ def erfc(x: Number) -> Number:
 def erfc_of_positive(x: Number) -> Number:
     """e^(-x^2) p(t) / (1 + 2x), the quotient and x^2 in two words."""
     bounded = where(x > 28.0, 28.0, x)
-    t = (bounded - 4.0) / (bounded + 4.0)
-    first, *others = ERFC_FAR
-    top = fast_two_sum(x.constant(first), t * polynomial(t, others))
-    quotient = top / two_sum(bounded + bounded, 1.0)
-    square = two_product(bounded, -bounded)
+    quotient, square = scaled_tail(bounded), two_product(bounded, -bounded)
     return exp_of_sum(DoubleWord(square.high, square.low + quotient.low / quotient.high), quotient.high)
+
+
+def scaled_tail(x: Number) -> DoubleWord:
+    """e^(x^2) erfc(x) = p(t) / (1 + 2x) for 0 <= x <= 28."""
+    t = (x - 4.0) / (x + 4.0)
+    first, *others = ERFC_FAR
+    return fast_two_sum(x.constant(first), t * polynomial(t, others)) / two_sum(x + x, 1.0)
+
+
+@in_float64
+def erfcx(x: Number) -> Number:
+    """e^(x^2) erfc(x), within 4 ulp."""
+    square = two_product(x, x)
+    positive = erfcx_of_positive(abs(x))
+    return where(x < 0.0, exp_of_sum(square, 2.0) - positive, positive)
+
+
+def erfcx_of_positive(x: Number) -> Number:
+    is_far = x > 28.0
+    inverse = 1.0 / where(is_far, x, 28.0)
+    far = inverse * polynomial(inverse * inverse, ERFCX_SERIES)
+    return where(is_far, far, scaled_tail(where(is_far, 28.0, x)).value())
+
+
+@in_float64
+def log_ndtr(x: Number) -> Number:
+    """The logarithm of the normal distribution's integral up to x, within 4 ulp: of the tail beyond |x|, or of the rest."""
+    scaled_tail = erfcx_of_positive(abs(x) * sqrt(0.5)) * 0.5
+    square = two_product(x, x * -0.5)
+    rest = log1p(-exp_of_sum(square, scaled_tail))
+    return where(x < 0.0, log(scaled_tail) + square.high, rest)
 
 
 def quick_erfinv(x: Number) -> Number:
@@ -113,24 +144,38 @@ def erfinv(x: Number) -> Number:
     return inverse_of_erf(x, QUANTILES)
 
 
-def inverse_of_erf(x: Number, quantiles: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Number:
-    """One quotient serves all ranges, each lane with its own coefficients."""
+def inverse_of_erf(x: Number, quantiles: Quantiles) -> Number:
     size = abs(x)
-    is_near = size < 0.85
-    root = square_root(-log((1.0 - size) * 0.5))
-    argument = where(is_near, fma(x * -0.25, x, 0.180625), root - 1.6)
+    result = normal_quantile(size * 0.5, (1.0 - size) * 0.5, quantiles, scale=sqrt(0.5))
+    end = where(size.equals(1.0), x.constant(INFINITY), NAN)
+    return copy_sign(where(size < 1.0, result, end), x)
+
+
+@in_float64
+def ndtri(x: Number) -> Number:
+    """The normal distribution's quantile of a probability, within 4 ulp; NaN beyond 0 and 1."""
+    is_low = x < 0.5
+    tail = where(is_low, x, 1.0 - x)
+    result = normal_quantile(abs(x - 0.5), tail, QUANTILES)
+    result = where(tail > 0.0, result, where(tail.equals(0.0), x.constant(INFINITY), NAN))
+    return where(is_low, -result, result)
+
+
+def normal_quantile(half: Number, tail: Number, quantiles: Quantiles, scale: float = 1.0) -> Number:
+    """The quantile of 1/2 + half, whose tail is 1/2 - half. One quotient serves all ranges, each lane with its coefficients."""
+    is_near = half < 0.425
+    root = square_root(-log(tail))
+    argument = where(is_near, fma(-half, half, 0.180625), root - 1.6)
     if len(quantiles) > 2:
         is_far = root > 5.0
         argument = where(is_far, root - 5.0, argument)
     parts = []
     for near, middle, *far in zip(*quantiles, strict=True):
-        coefficients = [where(is_near, x.constant(a), b) for a, b in zip(near, middle, strict=True)]
+        coefficients = [where(is_near, half.constant(a), b) for a, b in zip(near, middle, strict=True)]
         if far:
             coefficients = [where(is_far, c, a) for c, a in zip(far[0], coefficients, strict=True)]
         parts.append(polynomial(argument, coefficients))
-    result = parts[0] / parts[1] * where(is_near, size * sqrt(0.125), sqrt(0.5))
-    end = where(size.equals(1.0), x.constant(INFINITY), NAN)
-    return copy_sign(where(size < 1.0, result, end), x)
+    return parts[0] / parts[1] * where(is_near, half * scale, scale)
 
 
 def rsqrt(x: Number) -> Number:

@@ -1,8 +1,8 @@
-"""The logarithm of the gamma function and its derivative.
+"""The logarithm of the gamma function and its first two derivatives.
 
-Positive arguments: Stirling's series from 8 on (from 10 on for the derivative), below it the recurrence, down to [1, 2.5),
+Positive arguments: Stirling's series from 8 on (from 10 on for the derivatives), below it the recurrence, down to [1, 2.5),
 where lgamma(2 + t) = t p(t), which keeps both zeros exact; negative ones: the reflection formulas (M. Abramowitz, I. Stegun,
-"Handbook of Mathematical Functions" (1964), 6.1 and 6.3). The polynomials are fits of this project at Chebyshev's points (50
+"Handbook of Mathematical Functions" (1964), 6.1, 6.3, 6.4). The polynomials are fits of this project at Chebyshev's points (50
 digits). Near zeros that no formula has exactly, those between negative poles and the positive one of digamma, the error is
 bounded absolutely.
 """
@@ -34,6 +34,7 @@ COSINE = (
 )  # fmt: skip
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 ITS_DERIVATIVE = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+ITS_SECOND_DERIVATIVE = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
 @in_float64
@@ -85,6 +86,26 @@ def digamma(x: Number) -> Number:
     reflected = main - pi * polynomial(square, COSINE) / (rest * polynomial(square, SINE))
     reflected = where(rest.equals(0.0), nan, reflected)
     return where(x.equals(0.0), -1.0 / x, where(negative, reflected, main))
+
+
+@in_float64
+def trigamma(x: Number) -> Number:
+    """The derivative of digamma: within 8 ulp, of trigamma(1 - x) at least."""
+    negative = x < 0.0
+    v = where(negative, 1.0 - x, x)
+    small = v < 10.0
+    top, below, u = v.constant(0.0), v.constant(1.0), where(small, v, 1.0)
+    for k in range(10):  # the sum of 1 / (v + k)^2
+        square = (u + float(k)) * (u + float(k))
+        top, below = fma(top, square, below), below * square
+    inverse = 1.0 / where(small, v + 10.0, v)
+    square = inverse * inverse
+    main = fma(inverse * square, polynomial(square, ITS_SECOND_DERIVATIVE), fma(square, 0.5, inverse))
+    main = main + where(small, top / below, 0.0)
+    rest, _ = from_nearest(x)
+    sine = rest * polynomial(rest * rest, SINE)
+    reflected = where(x.equals(-inf), inf, pi * pi / (sine * sine) - main)
+    return where(negative, reflected, main)
 
 
 def from_nearest(x: Number) -> tuple[Number, Number]:

@@ -40,26 +40,6 @@ def remainder(x: float, y: float) -> float:
 
 
 @device_function
-def digamma(x: float) -> float:
-    """The derivative of lgamma: by the recurrence to 10 and the asymptotic series, and by reflection below 0."""
-    if x == 0:
-        return -1.0 / x
-    start = 1.0 - x if x < 0 else x
-    total = 0.0
-    while start < 10:
-        total -= 1.0 / start
-        start += 1.0
-    square = 1.0 / (start * start)
-    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square * (1 / 132 - square * (
-        691 / 32760 - square / 12))))))
-    total += math.log(start) - 0.5 / start - series
-    if x < 0:
-        rest = x - math.floor(x)
-        return math.nan if rest == 0 else total - math.pi / math.tan(math.pi * rest)
-    return total
-
-
-@device_function
 def integer_floor_divide(x: int, y: int) -> int:
     """Python's `//`, which wraps; `checked_divisor` keeps y from 0."""
     return -x if y == -1 else x // y
