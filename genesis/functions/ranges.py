@@ -15,7 +15,7 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, wrapped
 from genesis.runtime.devices import DeviceLike, device_of
-from genesis.tensor.dispatch import call_on
+from genesis.tensor.dispatch import call, call_on
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.out import takes_out
 
@@ -178,8 +178,8 @@ def triu_indices(
 
 
 def _constant(values: np.ndarray, dtype: DType, device: DeviceLike) -> Tensor:
-    """A tensor of values that depend only on numbers: a compiled call that makes it can be replayed."""
-    return from_values(values, as_dtype("tensor", dtype), device_of(device))
+    """A tensor of values that depend only on numbers: a compiled call that makes it can be replayed, and copies them."""
+    return call(OPERATIONS["clone"], (from_values(values, as_dtype("tensor", dtype), device_of(device)),))  # type: ignore[no-any-return]
 
 
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -57,11 +57,17 @@ def nextafter(input: Value, other: Value) -> Value:
 
 
 def _exponent(x: Value) -> Value:
-    return x.graph.add("frexp_exponent", (x,), x.shape, int32)
+    return x.graph.add("frexp_exponent", (x,), x.shape, x.dtype)
 
 
-primitive("frexp_exponent", "host", reference=lambda node, x: np.frexp(x)[1])
-primitive("frexp", "host", reference=lambda node, x: np.frexp(x)[0], grad=lambda g, y, x: g / exp2(cast(_exponent(x), x.dtype)))
+primitive(
+    "frexp_exponent", "elementwise", grad=lambda g, y, x: (None,), vector="neighbour", cost=8,
+    reference=lambda node, x: np.frexp(x)[1].astype(x.dtype),
+)
+primitive(
+    "frexp", "elementwise", grad=lambda g, y, x: g / exp2(_exponent(x)), reference=lambda node, x: np.frexp(x)[0],
+    vector="neighbour", cost=8,
+)
 
 
 @composite("frexp")
@@ -74,7 +80,7 @@ def frexp(input: Value) -> Parts:
     if not input.dtype.is_floating_point:
         raise TypeError(f"frexp: wants a floating tensor, got {input.dtype.name}; convert with .to(genesis.float32)")
     x = widened(input)
-    return Parts(cast(x.graph.add("frexp", (x,), x.shape, x.dtype), input.dtype), _exponent(x))
+    return Parts(cast(x.graph.add("frexp", (x,), x.shape, x.dtype), input.dtype), cast(_exponent(x), int32))
 
 
 # ---- rounding to decimals, and rounded quotients ----

@@ -990,7 +990,7 @@ class Methods:
     def masked_fill_(self, mask: Tensor, value: Operand) -> Tensor:
         """Write `value` where `mask` (broadcast) holds."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """`input` with the elements of `source`, in order, where `mask` holds."""
+        """`input` with the elements of `source`, in order, where `mask` holds. Raises IndexError if `source` has too few."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
         """`masked_scatter`, in place."""
     def masked_select(self, mask: Tensor) -> Tensor:

@@ -145,6 +145,7 @@ MPMATH = {
     "rsqrt": lambda x: 1 / mpmath.sqrt(x), "erfinv": mpmath.erfinv, "pow": mpmath.power, "atan2": mpmath.atan2,
     "log1pexp": lambda x: mpmath.log1p(mpmath.exp(x)), "lgamma": mpmath.loggamma, "digamma": mpmath.digamma,
     "nextafter": lambda x, y: mpmath.mpf(float(np.nextafter(x, y))),
+    "frexp": lambda x: mpmath.mpf(float(np.frexp(x)[0])), "frexp_exponent": lambda x: mpmath.mpf(int(np.frexp(x)[1])),
     "trigamma": lambda x: mpmath.psi(1, x), "erfcx": lambda x: mpmath.exp(mpmath.mpf(x) ** 2) * mpmath.erfc(x),
     "ndtri": normal_quantile,
     "log_ndtr": lambda x: mpmath.log(mpmath.ncdf(x)) if x < 0 else mpmath.log1p(-mpmath.ncdf(-x)),
@@ -165,6 +166,7 @@ NUMPY = {
     "lgamma": lambda x: np.where(
         (abs(x) < 1e-300) & (x != 0), -np.log(abs(x)), np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))),
     "digamma": scipy.special.digamma, "trigamma": partial(scipy.special.polygamma, 1),
+    "frexp": lambda x: np.frexp(x)[0], "frexp_exponent": lambda x: np.frexp(x)[1].astype(x.dtype),
     **{name: getattr(scipy.special, name) for name in ("erfcx", "ndtri", "log_ndtr")}, **BESSEL, **MODIFIED,
 }  # fmt: skip
 ARITY = {"pow": 2, "atan2": 2, "nextafter": 2}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from genesis.ops.special import FAMILIES
+from genesis.ops.polynomials import FAMILIES
 from tests.ops.arguments import Sample, values
 
 _M = values(4, 6)

@@ -73,3 +73,25 @@ def test_nothing_to_count_has_its_size():
     for function in (lambda x: genesis.bincount(x, minlength=2), lambda x: genesis.unique(x), lambda x: genesis.nonzero(x)):
         compiled = genesis.compile(function)
         assert [compiled(none).tolist() for _ in range(4)] == [function(none).tolist()] * 4
+
+
+def test_a_compiled_step_through_a_scattered_mask_is_replayed():
+    x, source = genesis.arange(4.0).requires_grad_(), genesis.tensor([5.0, 7.0, 9.0], requires_grad=True)
+    mask = genesis.tensor([False, True, False, True])
+
+    def compute():
+        return genesis.autograd.grad((x * 2).masked_scatter(mask, source * source).square().sum(), [x, source])
+
+    step = genesis.compile(compute)
+    for _ in range(6):
+        by_x, by_source = step()
+    assert by_x.tolist() == [0, 0, 16, 0] and by_source.tolist() == [4 * 5.0**3, 4 * 7.0**3, 0]
+    assert not step.refusals and step.entries[0].replays
+
+
+def test_a_source_too_short_for_its_mask_is_told_of():
+    with pytest.raises(IndexError, match="index 1 is out of range for extent 1"):
+        genesis.zeros(2).masked_scatter(genesis.ones(2, dtype=genesis.bool), genesis.ones(1)).tolist()
+    with pytest.raises(ValueError, match="source has no elements"):
+        genesis.zeros(2).masked_scatter(genesis.ones(2, dtype=genesis.bool), genesis.ones(0))
+    assert genesis.zeros(2).masked_scatter(genesis.zeros(2, dtype=genesis.bool), genesis.ones(0)).tolist() == [0, 0]
