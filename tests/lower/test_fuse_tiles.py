@@ -6,8 +6,11 @@ import importlib
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
+from genesis.codegen.cpu.loops import LEAST_TILES
+from genesis.codegen.cpu.product.launch import has_common_right
 from genesis.execution.plan import plan_for
 from genesis.lower.stages import Loop, Product
 from genesis.tracing.state import current_trace
@@ -38,6 +41,21 @@ def test_rows_of_a_product_go_through_the_kernels_around_it_before_the_next_rows
     (loop,) = loops()
     assert len(loop.calls) == 4 and len(loop.private) == 3 and loop.points == 70 and loop.tiles > 2
     np.testing.assert_allclose(y.numpy(), np.maximum(x @ w, 0) @ v + 1, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_that_all_tiles_read_are_packed_once(dtype):
+    x, *weights = (array.astype(dtype) for array in operands((70, 20), (37, 20), (45, 37), (16, 20), (33, 16)))
+
+    def computed(library, x, a, b, c, d):
+        return library.cat([library.relu(x @ a.T) @ b.T, library.exp(x @ c.T) @ d.T], 1)
+
+    found = computed(genesis, *map(genesis.tensor, (x, *weights)))
+    products = [call for loop in loops() for call in loop.calls if isinstance(call, Product)]
+    assert len(products) == 4 and all(has_common_right(call) for call in products)
+    assert all(loop.tiles >= LEAST_TILES for loop in loops())
+    want = computed(torch, *map(torch.tensor, (x, *weights)))
+    assert np.abs(found.numpy() - want.numpy()).max() < (1e-6 if dtype is np.float32 else 1e-14) * want.abs().max()
 
 
 def test_matrices_of_a_batch_go_through_products_of_both_sides():

@@ -108,10 +108,11 @@ def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSou
         for kernel, blocks in kernels:
             if name_of(kernel, blocks) not in sources:
                 sources |= _sources(kernel, blocks)
-        if isinstance(first, Loop):
-            sources[LOOP.symbol] = LOOP
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
         dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
+        if isinstance(first, Loop):
+            sources[LOOP.symbol] = LOOP
+            sources |= {source.symbol: source for source in (product.strips_source(dtype) for dtype, _ in sorted(dtypes))}
         if isinstance(first, HostCall) and (native := native_operation(nodes[first.node].op)) is not None:
             sources |= {source.symbol: source for source in native.sources(nodes, first)}
         found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]

@@ -20,8 +20,10 @@ from genesis.runtime.native import Block, BlockWord
 
 if TYPE_CHECKING:
     from genesis.codegen.cpu.product.driver import product_ir
+    from genesis.codegen.cpu.product.strips import strips_ir
 else:
     product_ir = deferred("genesis.codegen.cpu.product.driver", "product_ir")
+    strips_ir = deferred("genesis.codegen.cpu.product.strips", "strips_ir")
 
 # The largest packed blocks: A's, 144 x 512 floats with AVX-512, fills part of a second-level cache.
 ELEMENTS, COLUMNS = 144 * 512, 1024
@@ -41,6 +43,13 @@ def source(dtype: str) -> KernelSource:
     tile = tile_of(dtype)
     name = f"genesis_product_{dtype}"
     return KernelSource(name, f"{name} {tile}", functools.partial(product_ir, name, tile))
+
+
+def strips_source(dtype: str) -> KernelSource:
+    """The kernel that packs right operands of "float32" or "float64" for a loop."""
+    tile = tile_of(dtype)
+    name = f"genesis_strips_{dtype}"
+    return KernelSource(name, f"{name} {tile}", functools.partial(strips_ir, name, tile))
 
 
 class Panels(NamedTuple):
@@ -73,11 +82,12 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[BlockWord, BlockWord, BlockWord], workspace: BlockWord,
     per_worker: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, followers: tuple[BlockWord, ...] = (),
+    strips: int = 0,
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and `per_worker` bytes of `workspace` for each.
 
     `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored; `followers`:
-    the table of the epilogues.
+    the table of the epilogues. B's address is that of `strips` so many elements apart, if any (see `strips_block`).
     """
     tile = tile_of(dtype)
     size = 4 if dtype == "float32" else 8
@@ -85,7 +95,7 @@ def block(
     batch = (1,) * lead + call.batch
     steps = ((0,) * lead + tuple(s * size for s in x.steps) for x in (call.a, call.b, call.c))
     a, b = _stored(call.a, left=True), _stored(call.b, left=False)
-    strips = _strips(call.b, tile)
+    strips = strips or _strips(call.b, tile)
     if strips:
         b = Stored(False, 0)
     depth = _evenly(k, depth_of(tile), tile.lanes)
@@ -103,6 +113,31 @@ def block(
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
     return Block(words, items=numel(batch) * cut.panels)
+
+
+def has_common_right(call: Product) -> bool:
+    """Whether all products of a batch read all of one right matrix, whose columns are rows of memory."""
+    whole = call.b.axis_groups == PLAIN and not any(call.b.steps) and not call.only
+    return whole and _stored(call.b, left=False).is_transposed
+
+
+def strip_pitch(call: Product, dtype: str) -> int:
+    """The elements from one packed strip of the whole right operand to the next."""
+    tile = tile_of(dtype)
+    return -(-call.extents[2] // tile.lanes) * tile.lanes * tile.columns
+
+
+def strips_bytes(call: Product, dtype: str) -> int:
+    """The bytes of all packed strips of the right operand."""
+    tile = tile_of(dtype)
+    return -(-call.extents[1] // tile.columns) * strip_pitch(call, dtype) * tile.itemsize
+
+
+def strips_block(call: Product, dtype: str, source: BlockWord, target: BlockWord) -> Block:
+    """The argument block that packs the right operand at `source` in strips at `target`."""
+    _, n, k = call.extents
+    words = source, _stored(call.b, left=False).distance, n, k, target, strip_pitch(call, dtype)
+    return Block(words, -(-n // tile_of(dtype).columns))
 
 
 def _rows(tile: RegisterTile, nbytes: int) -> int:
