@@ -9,7 +9,8 @@ from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, DeviceLike, device_of
-from genesis.tensor.handle import Tensor
+from genesis.tensor.from_python import from_data
+from genesis.tensor.handle import Tensor, users_attributes
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.views import share_data
 
@@ -42,6 +43,14 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """A parameter with copies of the elements and the user's attributes; as in PyTorch without the gradient."""
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        vars(made).update(users_attributes(self))
+        made._array, made._requires_grad = from_data(self)._array, self.requires_grad
+        return made
 
 
 class Buffer(Tensor):

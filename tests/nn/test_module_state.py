@@ -201,3 +201,17 @@ def test_hooks_are_copied_with_a_module():
 
 def add_unit(module, state, prefix, metadata):
     state[prefix + "unit"] = "m"
+
+
+@pytest.mark.parametrize("library", [genesis, torch], ids=["genesis", "torch"])
+def test_deep_copies_of_parameters_have_no_gradients(library):
+    net = library.nn.Linear(2, 1)
+    net(library.ones(1, 2)).sum().backward()
+    net.bias.requires_grad_(False)
+    again = copy.deepcopy(net)
+    assert again.weight.grad is None and again.bias.grad is None and not again.bias.requires_grad
+    again(library.ones(1, 2)).sum().backward()
+    assert again.weight.grad.tolist() == net.weight.grad.tolist() == [[1.0, 1.0]]
+    leaf = library.ones(2, requires_grad=True)
+    leaf.sum().backward()
+    assert copy.deepcopy(leaf).grad.tolist() == [1.0, 1.0]
