@@ -18,10 +18,11 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """A table of rows, `weight` (num_embeddings, embedding_dim), initialized normally, the row `padding_idx` with zeros."""
+    """A table of rows, `weight` (num_embeddings, embedding_dim): `given`, or normal with zeros in the row `padding_idx`."""
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: DeviceLike, dtype: DType | None
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Tensor | None, device: DeviceLike,
+        dtype: DType | None,
     ) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
@@ -30,6 +31,12 @@ class _Table(Module):
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        if given is not None:
+            if given.shape != (num_embeddings, embedding_dim):
+                want = num_embeddings, embedding_dim
+                raise ValueError(f"{type(self).__name__}: _weight has shape {given.shape}; want {want}")
+            self.weight = Parameter(given)
+            return
         self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
         self.reset_parameters()
 
@@ -41,16 +48,13 @@ class _Table(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **settings: Any) -> Self:
-        """A module with a copy of the table `embeddings` (entries, width), which is not trained with `freeze`.
+        """A module whose weight shares its memory with `embeddings` (entries, width), and is not trained with `freeze`.
 
         The `settings` are the module's other arguments. Raises ValueError for another shape.
         """
         if embeddings.ndim != 2:
             raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
-        settings |= {"device": embeddings.device, "dtype": embeddings.dtype}
-        entries, width = embeddings.shape
-        module = cls(entries, width, **settings)
-        module.weight.data.copy_(embeddings.detach())
+        module = cls(*embeddings.shape, **settings, _weight=embeddings)
         module.weight.requires_grad = not freeze
         return module
 
@@ -74,11 +78,7 @@ class Embedding(_Table):
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
         _freeze: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
-        if _weight is not None:
-            if _weight.shape != (num_embeddings, embedding_dim):
-                raise ValueError(f"Embedding: _weight has shape {_weight.shape}; want {(num_embeddings, embedding_dim)}")
-            self.weight = Parameter(_weight)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
         self.weight.requires_grad = not _freeze
         self.max_norm = max_norm
         self.norm_type = norm_type
@@ -109,9 +109,7 @@ class EmbeddingBag(_Table):
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
-        super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
-        if _weight is not None:
-            self.weight = Parameter(_weight)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq

@@ -41,12 +41,21 @@ def test_rows_with_bounded_norms_and_shared_gradients_are_torchs(settings):
     assert_close(*found, scale=10)
 
 
-def test_a_pretrained_table_is_copied_and_kept():
-    table = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
-    frozen, trained = nn.Embedding.from_pretrained(table), nn.EmbeddingBag.from_pretrained(table, freeze=False, mode="sum")
+@pytest.mark.parametrize("library", [genesis, torch], ids=["genesis", "torch"])
+def test_a_pretrained_table_is_shared_and_nothing_drawn(library):
+    table = library.tensor([[1.0, 2.0], [3.0, 4.0]])
+    library.manual_seed(0)
+    number = library.rand(1).item()
+    library.manual_seed(0)
+    frozen = library.nn.Embedding.from_pretrained(table, padding_idx=0)
+    trained = library.nn.EmbeddingBag.from_pretrained(table, freeze=False, mode="sum")
+    assert library.rand(1).item() == number
     table += 1
-    assert frozen(genesis.tensor([1])).tolist() == [[3, 4]] and not frozen.weight.requires_grad
-    assert trained(genesis.tensor([[1, 0]])).tolist() == [[4, 6]] and trained.weight.requires_grad
+    assert frozen(library.tensor([0, 1])).tolist() == [[2, 3], [4, 5]] and not frozen.weight.requires_grad
+    assert trained(library.tensor([[1, 0]])).tolist() == [[6, 8]] and trained.weight.requires_grad
+    trained(library.tensor([[1, 1]])).sum().backward()
+    library.optim.SGD(trained.parameters(), lr=0.5).step()
+    assert table.tolist() == frozen.weight.tolist() == [[2, 3], [3, 4]]
 
 
 def test_classes_are_counted():
