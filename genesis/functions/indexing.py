@@ -22,6 +22,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
@@ -48,11 +49,11 @@ class Subscript(NamedTuple):
 
 @routed_access_method
 def __getitem__(self: Tensor, index: Index) -> Tensor:
-    plain = _plain_items(index, len(self._array.node.shape))
+    plain = _plain_items(self, index)
     if plain is not None:
         return plain_view(self, "subscript", plain)
     parts = index if index.__class__ is tuple else (index,)
-    if len(parts) <= len(self._array.node.shape) and all(map(_is_integers, parts)):  # type: ignore[arg-type]
+    if len(parts) <= self.ndim and all(map(_is_integers, parts)):  # type: ignore[arg-type]
         return call(OPERATIONS["index"], (self, (*range(len(parts)),), *[_beside(self, part) for part in parts]))  # type: ignore
     items, tensors = _parsed(self, index)
     viewed = view(self, "subscript", items) if items or not tensors else self
@@ -70,7 +71,7 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
 def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     if set_in_memory(self, index, value):
         return
-    plain = _plain_items(index, len(self._array.node.shape))
+    plain = _plain_items(self, index)
     items, tensors = (plain, ()) if plain is not None else _parsed(self, index)
     target = view(self, "subscript", items) if items else self
     if not tensors and _is_written(value, target):  # `x[i] += y` ends so
@@ -111,8 +112,10 @@ def _is_written(value: object, target: Tensor) -> bool:
     return True
 
 
-def _plain_items(index: Index, rank: int) -> tuple[Item, ...] | None:
-    """The items of a view for an index of ints, slices and new axes; None for others, which `_parsed` takes."""
+def _plain_items(tensor: Tensor, index: Index) -> tuple[Item, ...] | None:
+    """The items of a dense tensor's view for ints, slices and new axes; None for other indices, which `_parsed` takes."""
+    if isinstance(tensor, CompositeTensor):
+        return None
     items: list[Item] = []
     new = 0
     for part in index if index.__class__ is tuple else (index,):  # type: ignore[union-attr]
@@ -128,7 +131,7 @@ def _plain_items(index: Index, rank: int) -> tuple[Item, ...] | None:
             items.append(part)
         else:
             return None
-    return tuple(items) if len(items) <= rank + new else None
+    return tuple(items) if len(items) <= len(tensor._array.node.shape) + new else None
 
 
 def _is_integers(part: Part) -> bool:

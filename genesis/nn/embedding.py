@@ -54,7 +54,9 @@ class _Table(Module):
         """
         if embeddings.ndim != 2:
             raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
-        module = cls(*embeddings.shape, **settings, _weight=embeddings)
+        entries, width = embeddings.shape
+        settings |= {"_weight": embeddings}
+        module = cls(entries, width, **settings)
         module.weight.requires_grad = not freeze
         return module
 

@@ -44,7 +44,7 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
         """A parameter with copies of the elements and the user's attributes; as in PyTorch without the gradient."""
         made = type(self).__new__(type(self))
         memo[id(self)] = made

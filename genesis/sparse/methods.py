@@ -173,13 +173,19 @@ def _ordered(name: str, x: SparseTensor) -> SparseTensor:
     return x
 
 
+def _coalesced(x: SparseTensor) -> SparseTensor:
+    """The coalesced tensor, with elements of its own: as in PyTorch writes to them are not writes to `x`."""
+    made = coalesced(x)
+    return made if made is x or made._elements is not x._elements else made.with_elements(x._elements.clone())
+
+
 _of_sparse("_indices", "sparse_coo", "The positions, (sparse_dim, n).", lambda x: x._positions)
 _of_sparse("_values", "sparse_coo", "The elements, (n, ..), without a derivation.", lambda x: x._elements.detach())
 _of_sparse("indices", "sparse_coo", "The positions, in order, (sparse_dim, n).", lambda x: _ordered("indices", x)._positions)
 _of_sparse("values", "sparse", "The elements, (n, ..).", lambda x: _ordered("values", x)._elements)
 _of_sparse("_nnz", "sparse", "The number of elements.", lambda x: x._elements.shape[0])
 _of_sparse("is_coalesced", "sparse_coo", "Whether positions are known to be in order and different.", lambda x: x._is_coalesced)
-_of_sparse("coalesce", "sparse_coo", "The tensor with its positions in order, each once.", coalesced)
+_of_sparse("coalesce", "sparse_coo", "The tensor with its positions in order, each once.", _coalesced)
 _of_sparse("crow_indices", "sparse_csr sparse_bsr", "Where each row begins, (rows + 1,).", lambda x: x._pointers)
 _of_sparse("col_indices", "sparse_csr sparse_bsr", "The column of each element, or block, (n,).",
            lambda x: x._positions[1])
