@@ -25,6 +25,7 @@ class KernelSource(NamedTuple):
     symbol: str  # the function's name in the IR, different for different sources
     source: str  # canonical text; equal texts are the same kernel
     llvm_ir: Callable[[], str]  # called only if the kernel must be compiled
+    of_program: bool = True  # counted and noted, unlike what the library loads for itself at any call
 
 
 class KernelCache(ContentStore):
@@ -45,7 +46,7 @@ class KernelCache(ContentStore):
         # First without the lock: a known kernel never changes, and most plans use only known ones.
         addresses = self._addresses
         for noted in self._noted:
-            noted += kernels
+            noted += [kernel for kernel in kernels if kernel.of_program]
         if any(kernel.source not in addresses for kernel in kernels):
             began = timeline.start()
             with self._lock:
@@ -86,7 +87,7 @@ class KernelCache(ContentStore):
                 missing.append(kernel)
             else:
                 self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
-                loaded += 1
+                loaded += kernel.of_program
         took = time.perf_counter() - started
         count("kernels_loaded", loaded)
         count("load_microseconds", round(1e6 * took))
@@ -124,7 +125,7 @@ class KernelCache(ContentStore):
         if (object_code := self.find(kernel.source, again=True)) is None:
             return False
         self._addresses[kernel.source] = machine_code.load(object_code, kernel.symbol)
-        count("kernels_loaded", 1)
+        count("kernels_loaded", int(kernel.of_program))
         return True
 
     def _compile(self, kernels: Sequence[KernelSource], claims: CompileClaims) -> list[KernelSource]:
@@ -156,7 +157,7 @@ class KernelCache(ContentStore):
         others += [kernel for kernel in found if not self._is_there(kernel)]
         if compiled:
             took = time.perf_counter() - started
-            count("kernels_compiled", len(compiled))
+            count("kernels_compiled", sum([kernel.of_program for kernel, _ in compiled]))
             count("compile_microseconds", round(1e6 * took))
             names = ", ".join(kernel.symbol for kernel, _ in compiled)
             tell("compile", "compiled %d kernel%s in %.2f s: %s", len(compiled), "s" * (len(compiled) != 1), took, names)

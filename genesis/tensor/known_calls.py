@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ class KnownCalls:
     ) -> Key:
         self._calls += 1
         if self._calls == OFTEN:
-            self.record = native_record(self._token) or self._by_python
+            with contextlib.suppress(Exception):  # a call does without where nothing can be compiled
+                self.record = native_record(self._token) or self._by_python
         token = self._token
         return (operation, mode, *[token(trace, operation, k, argument) for k, argument in enumerate(arguments)])

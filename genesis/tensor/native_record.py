@@ -34,7 +34,7 @@ def native_record(token: Callable[..., object]) -> Callable[..., Any] | None:
     )
     assert len(known) == len(OBJECTS)
     objects = array("Q", [*map(id, known), object_new()])
-    [address] = get_or_compile([KernelSource("genesis_known_call", _source(), _source)])
+    [address] = get_or_compile([KernelSource("genesis_known_call", _source(), _source, of_program=False)])
     return builtin(b"genesis_known_call", address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)
 
 

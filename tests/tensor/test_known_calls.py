@@ -9,7 +9,8 @@ import pytest
 import genesis
 from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible
-from genesis.tensor import dispatch
+from genesis.runtime.kernel_cache import kernel_cache
+from genesis.tensor import dispatch, known_calls
 from genesis.tensor.native_record import native_record
 from genesis.tracing.state import thread_state
 from tests.tolerances import assert_close
@@ -173,3 +174,25 @@ def test_calls_keep_no_references(monkeypatch):
     before = counts()
     calls()
     assert counts() == before
+
+
+def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):
+    def fails(token):
+        raise RuntimeError("no compiler")
+
+    calls = known_calls.KnownCalls(dispatch._known._token)
+    monkeypatch.setattr(known_calls, "native_record", fails)
+    monkeypatch.setattr(dispatch, "_known", calls)
+    x = genesis.tensor(_values((3,)))
+    for _ in range(known_calls.OFTEN + 2):
+        y = x + x
+    assert_close(y.numpy(), 2 * _values((3,)))
+    assert calls.record == calls._by_python
+
+
+def test_the_machine_code_is_no_kernel_of_a_program(monkeypatch):
+    monkeypatch.setattr(kernel_cache, "_addresses", {})
+    genesis.debug.reset_stats()
+    assert native_record(dispatch._known._token) is not None
+    stats = genesis.debug.stats()
+    assert kernel_cache._addresses and stats["kernels_loaded"] == stats["kernels_compiled"] == 0
