@@ -69,9 +69,10 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
     with LOCK:
         if trace.done:
             return
-        replay = trace.step.plans.get(REPLAY)
-        if replay is not None and task is None and not FLUSH_HOOKS and replay(trace) is None:
-            return
+        if task is None and not FLUSH_HOOKS:
+            for replay in trace.step.plans.get(REPLAY, ()):
+                if replay(trace) is None:
+                    return
         if GROUPS and not is_in_turn and collectives_of(trace):
             flush_collectives(trace)
         if trace.closed is BUSY:

@@ -29,6 +29,7 @@ from genesis.tracing.memory import Memory
 from genesis.tracing.state import begun, thread_state
 from genesis.tracing.trace import AT_END, BUSY, NO_POSITIONS, NOT_RUN, Array, Trace, critical, numbers
 
+_ALTERNATING = 3  # plans at one place that are flushed by instructions: they differ in what somebody holds
 _PLAIN = {  # what a trace has whose flush is nothing but a program
     "run": None, "done": False, "eager": False, "is_interrupting": False, "backward": NOTHING, "lost": NO_POSITIONS,
     "released": NO_POSITIONS, "ran": NOT_RUN, "read_while_busy": None,
@@ -44,7 +45,8 @@ def settle(trace: Trace, plan: Plan, arrays: Sequence[Array], handles: Sequence[
     elif plan.native is not None:  # it has missed: for want of memory, perhaps
         plan.native.renew()
     if plan.native is not None:
-        trace.step.plans[REPLAY] = plan.native.function
+        function, plans = plan.native.function, trace.step.plans
+        plans[REPLAY] = (function, *[other for other in plans.get(REPLAY, ()) if other is not function])[:_ALTERNATING]
 
 
 def _is_plain(trace: Trace, plan: Plan) -> bool:

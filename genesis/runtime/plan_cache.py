@@ -10,7 +10,7 @@ from genesis.ir.annotations import Key
 
 SIZE_LIMIT = 200_000  # nodes, of about 1 KB each
 REPLAY = None  # a key of `Plans` beside those of plans
-Plans = dict[Any, Any]  # plans by their keys, as a trace has them; at REPLAY, the function that flushes by one of them
+Plans = dict[Any, Any]  # plans by their keys, as a trace has them; at REPLAY, functions that flush by some of them
 _removed = contextlib.suppress(KeyError)
 
 

@@ -61,6 +61,24 @@ def test_all_that_is_held_is_computed_and_what_is_held_may_vary():
             assert kept.pop().tolist() == [2.25 + k for k in range(4)]
 
 
+def test_plans_that_alternate_at_one_place_are_both_flushed_by_instructions():
+    x, kept = genesis.arange(4.0), []
+
+    def look(step):
+        y = x - 0.75
+        z = y * 2.5
+        kept[:] = [y] * (step % 2)
+        del y
+        assert z.tolist() == [2.5 * (k - 0.75) for k in range(4)]
+
+    for step in range(4 * OFTEN):
+        look(step)
+    before = replayed[0]
+    for step in range(20):
+        look(step)
+    assert replayed[0] - before == 20
+
+
 def test_a_failing_index_is_refused_and_no_other_values_are_lost():
     x, wrong, right = genesis.arange(5.0), genesis.tensor([7]), genesis.tensor([3])
     assert often(lambda: genesis.take(x, right).tolist()) > 0
