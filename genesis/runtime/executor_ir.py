@@ -122,14 +122,14 @@ return:                                           ; a handler may have run the r
 launch.one:
   %deadline.now = phi i64 [ %deadline, %mind.time ], [ %deadline.first, %start.time ]
   %launch = getelementptr %launch, ptr %launches, i64 %l
-  load %launch: 4 i64 workers, 5 i64 chunks
+  load %launch: 5 i64 chunks
   %serial = icmp ule i64 %chunks, 1
   br i1 %serial, label %alone, label %parallel
 alone:
   call void @run_chunk(ptr %launch, i64 0, i64 0)
   br label %launched
 parallel:
-  call void @fork_join(ptr %team, ptr %launch, i64 %workers)
+  call void @fork_join(ptr %team, ptr %launch)
   br label %launched
 launched:
   %l.next = add i64 %l, 1

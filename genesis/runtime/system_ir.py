@@ -267,7 +267,7 @@ next:
   %more = icmp ule i64 %p, %helpers
   br i1 %more, label %one, label %finished
 one:
-  %thread.at = getelementptr %team, ptr %team, i32 0, i32 15, i64 %p, i64 3
+  %thread.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %p, i64 3
   %thread = load atomic i64, ptr %thread.at monotonic, align 8
   %narrow = trunc i64 %thread to i32
   call i32 @sched_setaffinity(i32 %narrow, i64 128, ptr %processors)   ; EINVAL, if that leaves none

@@ -1,16 +1,17 @@
 """The team as LLVM IR: how the caller hands out a launch, and the loop of a worker.
 
-    team        {size, launch, ticket, processor, .., under way | parked | pending, caller parked | next chunk | mutex | work |
-                 done | boxes}
-    mailbox     {ticket, team, index, thread, log}               one cache line each; the caller's, 0, is not used
+    team        {size, launch, ticket, processor, .., under way | parked | pending, caller parked | mutex | work | done |
+                 mailboxes}
+    mailbox     {ticket, team, index, thread, log, next, end}    one cache line each; of the caller's, 0, only next and end
     log         {entries, most of them, (begin, end) ..}         times in seconds and nanoseconds; null while no profiler asks
 
 To hand out a launch the caller writes an odd ticket, higher than any before it, into each mailbox. Whoever makes it even by
 compare-and-swap has claimed it: the worker, which takes part, or the caller, once no chunk is left. The launch cannot end
 before all participants are done, so a worker that wakes late finds an even ticket and touches nothing.
 
-There are more chunks than workers: participants take the next one until none is left, so a worker that wakes late, or is slow,
-delays nobody.
+There are more chunks than workers, and each participant has a range of them: next to end. It takes these, one after another,
+and then what is left of the others', so a worker that wakes late, or is slow, delays nobody. In the usual case it does the same
+part of each launch, and reads what it wrote itself: its cache has that.
 
 Waiting is bounded spinning, then sleep: a worker on `work`, the caller on `done`. The counts `parked` and `caller parked` tell
 the other side whether to wake anyone. Both sides write their count before they read the other's word, sequentially
@@ -34,24 +35,49 @@ CALLER_SPINS = 1000
 
 _TAKE_PART = """
 %line = type [8 x i64]
-%team = type { i64, ptr, i64, i64, [4 x i64], i64, [7 x i64], i64, i64, [6 x i64], i64, [7 x i64],
-               [16 x i64], [16 x i64], [16 x i64], [0 x %line] }
+%team = type { i64, ptr, i64, i64, [4 x i64], i64, [7 x i64], i64, i64, [14 x i64], [16 x i64], [16 x i64], [16 x i64],
+               [0 x %line] }
 
-; Take part in the launch as worker %worker: run chunk after chunk until none is left.
+; Take part in the launch as worker %worker: run its own chunks, then those that are left of the others'.
 define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
 entry:
-  load %launch: 5 i64 chunks
-  %next = getelementptr %team, ptr %team, i32 0, i32 10
-  br label %take
+  %participants = call i64 @participants(ptr %team, ptr %launch)
+  br label %range
+range:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %done ]
+  %further = add i64 %worker, %r
+  %whose = urem i64 %further, %participants
+  %next.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %whose, i64 5
+  %end.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %whose, i64 6
+  %end = load atomic i64, ptr %end.at monotonic, align 8
+  br label %look
+look:                                             ; before a write, which would take the line from all others
+  %next = load atomic i64, ptr %next.at monotonic, align 8
+  %some = icmp ult i64 %next, %end
+  br i1 %some, label %take, label %done
 take:
-  %chunk = atomicrmw add ptr %next, i64 1 monotonic
-  %left = icmp ult i64 %chunk, %chunks
-  br i1 %left, label %one, label %finished
+  %chunk = atomicrmw add ptr %next.at, i64 1 monotonic
+  %got = icmp ult i64 %chunk, %end
+  br i1 %got, label %one, label %done
 one:
   call void @run_chunk(ptr %launch, i64 %chunk, i64 %worker)
-  br label %take
+  br label %look
+done:
+  %r.next = add i64 %r, 1
+  %more = icmp ult i64 %r.next, %participants
+  br i1 %more, label %range, label %finished
 finished:
   ret void
+}
+
+; How many take part in a launch, the caller included.
+define internal i64 @participants(ptr %team, ptr %launch) alwaysinline {
+  %size = load i64, ptr %team
+  load %launch: 4 i64 workers
+  %others = sub i64 %workers, 1
+  %helpers = call i64 @llvm.umin.i64(i64 %others, i64 %size)
+  %participants = add i64 %helpers, 1
+  ret i64 %participants
 }
 """
 
@@ -96,7 +122,7 @@ entry:
   %thread.at = getelementptr i64, ptr %mailbox, i64 3
   %thread = call i64 @thread()
   store atomic i64 %thread, ptr %thread.at monotonic, align 8
-  fields %team: 1 launch.at, 5 parked, 7 pending, 8 caller.parked, 12 mutex, 13 work, 14 done
+  fields %team: 1 launch.at, 5 parked, 7 pending, 8 caller.parked, 10 mutex, 11 work, 12 done
   br label %wait
 
 wait:
@@ -157,29 +183,41 @@ wake:
 
 _FORK_JOIN = """
 ; Hand the launch's chunks to the team, run the caller's own and what nobody claims, and wait for the rest.
-define internal void @fork_join(ptr %team, ptr %launch, i64 %workers) {
+define internal void @fork_join(ptr %team, ptr %launch) {
 entry:
-  %size = load i64, ptr %team
-  fields %team: 1 launch.at, 2 ticket.at, 5 parked, 7 pending, 8 caller.parked, 10 next, 12 mutex, 13 work, 14 done
+  fields %team: 1 launch.at, 2 ticket.at, 5 parked, 7 pending, 8 caller.parked, 10 mutex, 11 work, 12 done
   %processor = call i64 @processor()
   %processor.at = getelementptr %team, ptr %team, i32 0, i32 3
   store i64 %processor, ptr %processor.at
-  %others = sub i64 %workers, 1
-  %helpers = call i64 @llvm.umin.i64(i64 %others, i64 %size)
+  %participants = call i64 @participants(ptr %team, ptr %launch)
+  %helpers = sub i64 %participants, 1
   store ptr %launch, ptr %launch.at
-  store atomic i64 0, ptr %next monotonic, align 8
   store atomic i64 %helpers, ptr %pending monotonic, align 8
   %ticket.before = load i64, ptr %ticket.at
   %ticket = add i64 %ticket.before, 2
   store i64 %ticket, ptr %ticket.at
-  br label %post
+  load %launch: 5 i64 chunks
+  br label %divide
+
+divide:                                           ; all before the first ticket: who has one may read any range
+  %d = phi i64 [ 0, %entry ], [ %d.next, %divide ]
+  %begin = phi i64 [ 0, %entry ], [ %end, %divide ]
+  %d.next = add i64 %d, 1
+  %scaled = mul i64 %chunks, %d.next
+  %end = udiv i64 %scaled, %participants
+  %next.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %d, i64 5
+  %end.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %d, i64 6
+  store atomic i64 %begin, ptr %next.at monotonic, align 8
+  store atomic i64 %end, ptr %end.at monotonic, align 8
+  %divided = icmp eq i64 %d.next, %participants
+  br i1 %divided, label %post, label %divide
 
 post:
-  %p = phi i64 [ 1, %entry ], [ %p.next, %post.one ]
+  %p = phi i64 [ 1, %divide ], [ %p.next, %post.one ]
   %posting = icmp ule i64 %p, %helpers
   br i1 %posting, label %post.one, label %posted
 post.one:
-  %post.to = getelementptr %team, ptr %team, i32 0, i32 15, i64 %p
+  %post.to = getelementptr %team, ptr %team, i32 0, i32 13, i64 %p
   store atomic i64 %ticket, ptr %post.to release, align 8
   %p.next = add i64 %p, 1
   br label %post
@@ -205,7 +243,7 @@ steal:                                            ; tickets of workers that have
   %stealing = icmp ule i64 %s, %helpers
   br i1 %stealing, label %steal.one, label %wait
 steal.one:
-  %steal.from = getelementptr %team, ptr %team, i32 0, i32 15, i64 %s
+  %steal.from = getelementptr %team, ptr %team, i32 0, i32 13, i64 %s
   %even = sub i64 %ticket, 1
   %steal.result = cmpxchg ptr %steal.from, i64 %ticket, i64 %even acquire monotonic
   %got = extractvalue { i64, i1 } %steal.result, 1
