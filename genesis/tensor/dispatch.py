@@ -32,7 +32,7 @@ from genesis.tensor.handle import (
     tensor_of,
     tensors_in,
 )
-from genesis.tensor.known_calls import KnownCalls
+from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.long_traces import is_time_to_flush
 from genesis.tensor.size import Size
 from genesis.tensor.trace_inputs import enter

@@ -10,8 +10,9 @@ import genesis
 from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible
 from genesis.runtime.kernel_cache import kernel_cache
-from genesis.tensor import dispatch, known_calls
-from genesis.tensor.native_record import native_record
+from genesis.tensor import dispatch
+from genesis.tensor.known_calls import calls as known_calls
+from genesis.tensor.known_calls.native import native_record
 from genesis.tracing.state import thread_state
 from tests.tolerances import assert_close
 

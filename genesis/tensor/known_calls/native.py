@@ -13,7 +13,7 @@ from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.tensor.handle import Tensor
-from genesis.tensor.known_call_ir import OBJECTS, known_call_ir
+from genesis.tensor.known_calls.call_ir import OBJECTS, known_call_ir
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import BUSY, Array, Trace
 from genesis.tracing.trie import TrieNode

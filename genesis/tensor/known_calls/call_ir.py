@@ -10,9 +10,9 @@ import re
 from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.object_words import slot_offset
 from genesis.runtime.owning_ir import owning_ir
-from genesis.tensor.call_key_ir import call_key_ir
-from genesis.tensor.setting_token_ir import setting_token_ir
-from genesis.tensor.tensor_token_ir import tensor_token_ir
+from genesis.tensor.known_calls.key_ir import call_key_ir
+from genesis.tensor.known_calls.setting_ir import setting_token_ir
+from genesis.tensor.known_calls.tensor_ir import tensor_token_ir
 
 OBJECTS = (
     "tensor.class", "array.class", "int.class", "float.class", "bool.class", "str.class", "tuple.class", "dtype.class",

@@ -16,9 +16,9 @@ from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key
 
 if TYPE_CHECKING:
-    from genesis.tensor.native_record import native_record
+    from genesis.tensor.known_calls.native import native_record
 else:
-    native_record = deferred("genesis.tensor.native_record", "native_record")
+    native_record = deferred("genesis.tensor.known_calls.native", "native_record")
 
 OFTEN = 512  # calls in a process, before machine code records known ones: it takes a millisecond to load
 
