@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -263,6 +264,7 @@ def unfold_layout(at: Layout, dimension: int, size: int, step: int) -> Layout:
             [2, 3]])
     """
     axis = normalize_axis("unfold", dimension, len(at.shape))
+    size, step = int(index(size)), int(index(step))  # not True, which equals 1: arrays of equal layouts share their shape
     extent, stride = (at.shape[axis], at.strides[axis]) if at.shape else (1, 1)
     if not 0 <= size <= extent or step < 1:
         raise ValueError(f"unfold: size {size}, step {step}; want 0 <= size <= {extent}, the extent, and step >= 1")

@@ -197,3 +197,20 @@ def test_the_machine_code_is_no_kernel_of_a_program(monkeypatch):
     assert native_record(dispatch._known._token) is not None
     stats = genesis.debug.stats()
     assert kernel_cache._addresses and stats["kernels_loaded"] == stats["kernels_compiled"] == 0
+
+
+def test_no_key_is_seen_with_empty_places(monkeypatch):
+    monkeypatch.setattr(dispatch._known, "record", native_record(dispatch._known._token))
+    seen = []
+
+    class Looking:
+        @property
+        def __class__(self):
+            seen.append(gc.get_objects())  # as a profiler of memory does in its own thread
+            return Looking
+
+    x = genesis.tensor(_values((3,)))
+    with pytest.raises(TypeError, match="Looking"):
+        genesis.where(x > 0, Looking(), x)
+    assert seen
+    assert_close((x + x).numpy(), 2 * _values((3,)))

@@ -222,3 +222,12 @@ def test_two_views_that_look_again_in_one_call_do_not_reopen_a_trace_that_the_fi
         with genesis.no_grad():
             b.unsqueeze(0).neg_()
         assert ((a - b).tolist(), b.sum().item()) == ([0.0, 3.0, 2.0, 9.0], -12.0)
+
+
+def test_a_window_of_true_elements_leaves_the_shapes_of_equal_layouts_alone():
+    x = genesis.arange(7)
+    x.tolist()
+    assert [type(extent) for extent in x.unfold(0, True, True).shape] == [int, int]
+    assert x.reshape(7, 1).shape[1] is not True
+    with pytest.raises(TypeError):
+        x.unfold(0, 2.5, 1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _CALL_KEY = """
-; The key of a call. Other arguments' tokens are Python's: token(trace, operation, position, argument).
+; The key of a call. Other arguments' tokens are Python's: token(trace, operation, position, argument). Meanwhile others may see
+; all objects that the collector knows, so tokens lie on the stack until the last one is found: no tuple has empty places.
 define internal ptr @call_key(ptr %objects, ptr %trace, ptr %operation, ptr %mode, ptr %arguments, ptr %recorder) {
 entry:
   %others.given = alloca [4 x ptr]
@@ -12,21 +13,13 @@ entry:
   %no.arguments = icmp slt i64 %arguments.count, 0
   br i1 %no.arguments, label %raise, label %begin
 begin:
-  %key.size = add i64 %arguments.count, 2
-  %key = call ptr @PyTuple_New(i64 %key.size)
-  %no.key = icmp eq ptr %key, null
-  br i1 %no.key, label %raise, label %begin.key
-begin.key:
-  call void @own(ptr %operation)
-  call i32 @PyTuple_SetItem(ptr %key, i64 0, ptr %operation)
-  call void @own(ptr %mode)
-  call i32 @PyTuple_SetItem(ptr %key, i64 1, ptr %mode)
+  %tokens = alloca ptr, i64 %arguments.count
   br label %next
 
 next:
-  %k = phi i64 [ 0, %begin.key ], [ %k.next, %put ]
+  %k = phi i64 [ 0, %begin ], [ %k.next, %put ]
   %more = icmp slt i64 %k, %arguments.count
-  br i1 %more, label %one, label %done
+  br i1 %more, label %one, label %all
 one:
   %argument = call ptr @PySequence_GetItem(ptr %arguments, i64 %k)
   %no.argument = icmp eq ptr %argument, null
@@ -54,11 +47,34 @@ unknown:
 
 put:
   %given.token = phi ptr [ %token.found, %found ], [ %asked, %ask.done ]
-  %k.place = add i64 %k, 2
-  call i32 @PyTuple_SetItem(ptr %key, i64 %k.place, ptr %given.token)
+  %taken.at = getelementptr ptr, ptr %tokens, i64 %k
+  store ptr %given.token, ptr %taken.at
   call void @disown(ptr %argument)
   %k.next = add i64 %k, 1
   br label %next
+
+all:
+  %key.size = add i64 %arguments.count, 2
+  %key = call ptr @PyTuple_New(i64 %key.size)
+  %no.key = icmp eq ptr %key, null
+  br i1 %no.key, label %fail, label %key.made
+key.made:
+  call void @own(ptr %operation)
+  call i32 @PyTuple_SetItem(ptr %key, i64 0, ptr %operation)
+  call void @own(ptr %mode)
+  call i32 @PyTuple_SetItem(ptr %key, i64 1, ptr %mode)
+  br label %move
+move:
+  %m = phi i64 [ 0, %key.made ], [ %m.next, %move.one ]
+  %moving = icmp slt i64 %m, %arguments.count
+  br i1 %moving, label %move.one, label %done
+move.one:
+  %moved.at = getelementptr ptr, ptr %tokens, i64 %m
+  %moved = load ptr, ptr %moved.at
+  %m.place = add i64 %m, 2
+  call i32 @PyTuple_SetItem(ptr %key, i64 %m.place, ptr %moved)
+  %m.next = add i64 %m, 1
+  br label %move
 done:
   ret ptr %key
 
@@ -85,8 +101,15 @@ fail.argument:
   call void @disown(ptr %argument)
   br label %fail
 fail:
-  call void @disown(ptr %key)
-  br label %raise
+  %d = phi i64 [ %k, %one ], [ %k, %fail.argument ], [ %arguments.count, %all ], [ %d.last, %drop ]
+  %dropped = icmp eq i64 %d, 0
+  br i1 %dropped, label %raise, label %drop
+drop:
+  %d.last = sub i64 %d, 1
+  %drop.at = getelementptr ptr, ptr %tokens, i64 %d.last
+  %drop.token = load ptr, ptr %drop.at
+  call void @disown(ptr %drop.token)
+  br label %fail
 raise:
   ret ptr null
 }
