@@ -190,6 +190,10 @@ def _size_class(nbytes: int) -> int:
 
 
 host_pool = _Pool(machine_memory() // IDLE_SHARE)
+# The collector clears weak references to garbage, and so ends its loans, before it calls `__del__`, which may still read a
+# tensor's values. What it does not track it leaves alone, to be freed with its last owner. A buffer refers to no owner of it.
+_untrack = ctypes.pythonapi.PyObject_GC_UnTrack
+_untrack.argtypes, _untrack.restype = [ctypes.py_object], None
 for _device in CPUS:
     _device.memory = host_pool
 
@@ -208,6 +212,7 @@ class Buffer:
     def __init__(self, nbytes: int, device: Device = CPU) -> None:
         self.device = device
         self.ptr = device.memory.lend(self, nbytes)
+        _untrack(self)
         self.nbytes = nbytes
         self.writeable = True
         self.version = 0  # the number of in-place writes to its tensor

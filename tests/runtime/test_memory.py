@@ -29,6 +29,22 @@ def test_freed_memory_is_used_again():
     assert Buffer(123_400).ptr == address
 
 
+def test_a_finalizer_of_garbage_finds_its_memory():
+    found = []
+
+    class Finalized:
+        def __init__(self):
+            self.circle, self.buffer = self, Buffer(123_456)
+
+        def __del__(self):
+            found.extend((self.buffer.ptr, Buffer(123_456).ptr))
+
+    Finalized()
+    gc.collect()
+    assert len({*found}) == 2
+    assert Buffer(123_456).ptr in found  # both are free now
+
+
 def test_size_classes_fit_and_waste_little():
     for nbytes in [*range(1, 3000), 10**6, 10**9 + 1]:
         size = memory._size_class(nbytes)
