@@ -174,9 +174,11 @@ def _ordered(name: str, x: SparseTensor) -> SparseTensor:
 
 
 def _coalesced(x: SparseTensor) -> SparseTensor:
-    """The coalesced tensor, with elements of its own: as in PyTorch writes to them are not writes to `x`."""
+    """The coalesced tensor, with parts of its own: as in PyTorch writes to them are not writes to `x`."""
     made = coalesced(x)
-    return made if made is x or made._elements is not x._elements else made.with_elements(x._elements.clone())
+    if made is x or made._elements is not x._elements:
+        return made
+    return sparse(x._positions.clone(), x._elements.clone(), x._extents, True)
 
 
 _of_sparse("_indices", "sparse_coo", "The positions, (sparse_dim, n).", lambda x: x._positions)

@@ -255,11 +255,13 @@ def test_sparse_sums_along_an_axis_keep_their_dtype(dtype):
 
 
 @pytest.mark.parametrize("library", [genesis, torch], ids=["genesis", "torch"])
-def test_coalesced_elements_are_not_those_that_were_given(library):
+def test_coalesced_elements_and_positions_are_not_those_that_were_given(library):
     given = library.ones(2)
     x = library.sparse_coo_tensor(library.tensor([[0, 2]]), given, (3,))
     made = x.coalesce()
     made.values().mul_(5)
     assert given.tolist() == [1, 1] and made.to_dense().tolist() == [5, 0, 5] and made.coalesce() is made
+    made.indices()[0, 0] = 1
+    assert x._indices().tolist() == [[0, 2]]
     x._values().mul_(3)
     assert given.tolist() == [3, 3]
