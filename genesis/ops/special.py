@@ -141,9 +141,15 @@ ndtri = _one(
     cost=50,
 )
 log_ndtr = _one(
-    "log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * exp(-x * x / 2 - y) / (2 * pi) ** 0.5,
-    vector="error_function", cost=80,
-)
+    "log_ndtr", "log_ndtr", "log(ndtr(x)).", lambda g, y, x: g * _slope_of_log_ndtr(y, x), vector="error_function", cost=80)
+
+
+def _slope_of_log_ndtr(y: Value, x: Value) -> Value:
+    """The normal density over its integral up to x: below 0 by `erfcx`, as x^2 / 2 and `log_ndtr` cancel there."""
+    below = x < 0
+    low, high = where(below, x, 0), where(below, 0, x)
+    tail, rest = erfcx(low * -(0.5**0.5)), exp(-high * high / 2 - where(below, 0, y))
+    return where(below, 2 / tail, rest) / (2 * pi) ** 0.5
 
 
 ndtr = formula(

@@ -76,3 +76,10 @@ def test_spherical_bessel_j0_has_exact_derivatives_near_zero():
     y.sum().backward()
     assert_close(y, scipy.special.spherical_jn(0, x.tolist()))
     assert_close(x.grad, scipy.special.spherical_jn(0, x.tolist(), derivative=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_slope_of_log_ndtr_is_exact_far_below_zero(dtype):
+    x = genesis.tensor([-1e5, -1e3, -40.0, -1.0, 0.0, 1.0, 8.0], dtype=getattr(genesis, dtype), requires_grad=True)
+    genesis.special.log_ndtr(x).sum().backward()
+    assert_close(x.grad, (np.sqrt(2 / np.pi) / scipy.special.erfcx(-np.array(x.tolist()) / np.sqrt(2))).astype(dtype))
