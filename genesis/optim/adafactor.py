@@ -68,13 +68,13 @@ class Adafactor(DeclaredOptimizer):
             raise ValueError(f"Adafactor: eps are {group['eps']}; want 0 or more, of which the first may be None")
 
     def state_of(self, parameter: Tensor, group: Group) -> State:
-        state = self.state.get(parameter)
-        if state is None:
+        state = self.state[parameter]
+        if not state:
             shape = parameter.shape
             shapes = {"variance": shape} if len(shape) < 2 else {
                 "row_var": (*shape[:-1], 1), "col_var": (*shape[:-2], 1, shape[-1])}
             made = {slot: zeros(s, dtype=parameter.dtype, device=parameter.device) for slot, s in shapes.items()}
-            state = self.state[parameter] = {"step": 0, **made}
+            state.update(step=0, **made)
         return state
 
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:

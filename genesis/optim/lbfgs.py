@@ -83,8 +83,12 @@ class LBFGS(Optimizer):
         """The state of all parameters, kept under the first one."""
         new: State = {"func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None,
                       "prev_loss": None}
-        first = group["params"][0]
-        return self.state.setdefault(first, new) if parameter is first else {}
+        if parameter is not group["params"][0]:
+            return {}
+        state = self.state[parameter]
+        if not state:
+            state.update(new)
+        return state
 
     def shown(self, group: Group, state: State) -> State:
         if not state.get("n_iter"):

@@ -63,8 +63,7 @@ class Stateful:
     def state_of(self, parameter: Tensor, group: Group) -> State:
         """The state of `parameter`: "step", and a tensor per slot."""
         state = self.state[parameter]
-        if not state:
-            state["step"] = 0
+        state.setdefault("step", 0)
         for slot in self.slots(group):
             if slot not in state:
                 state[slot] = full_like(parameter, in_both_parts(self.first_value(slot, group), parameter.dtype))
@@ -85,8 +84,8 @@ class Stateful:
         return made if self.hooks is None else self.hooks.passed("state_dict_post", self, made)
 
     def _all_shown(self) -> dict[Tensor, State]:
-        shown = {parameter: self.shown(group, self.state[parameter])
-                 for group in self.param_groups for parameter in group["params"] if parameter in self.state}
+        shown = {parameter: self.shown(group, self.state[parameter])  # a look at `state[parameter]` makes an empty one
+                 for group in self.param_groups for parameter in group["params"] if self.state.get(parameter)}
         return {parameter: kept for parameter, kept in shown.items() if kept}
 
     def shown(self, group: Group, state: State) -> State:

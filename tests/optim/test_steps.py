@@ -202,3 +202,32 @@ def test_parameters_that_share_memory_are_all_moved_as_in_torch(compiled):
         losses = [step().item() for _ in range(4)]
         moved.append([*losses, *whole.tolist(), *tied.tolist(), *part.tolist()])
     assert moved[0] == pytest.approx(moved[1], rel=1e-5)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("name", "settings"), [("SGD", {"lr": 0.1, "momentum": 0.9}), ("AdamW", {}), ("Adafactor", {})])
+def test_a_parameter_that_has_lost_its_state_begins_anew_as_in_torch(name, settings, compiled):
+    found = []
+    for library in (genesis, torch):
+        x, y = (library.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True) for _ in range(2))
+        optimizer = getattr(optim if library is genesis else torch.optim, name)([x, y], **settings)
+
+        def step(x=x, y=y, optimizer=optimizer):
+            optimizer.zero_grad()
+            (x * x + y * y * y).sum().backward()
+            optimizer.step()
+
+        step = genesis.compile(step) if compiled and library is genesis else step
+        for number in range(8):
+            if number == 3:
+                y.requires_grad_(False)
+                y.grad = None
+                optimizer.state.pop(y)
+            elif number == 6:
+                assert y not in optimizer.state
+                assert optimizer.state[y] == {}  # which makes an entry
+                assert [at for at, state in optimizer.state_dict()["state"].items() if state] == [0]
+                y.requires_grad_()
+            step()
+        found.append([x.detach().numpy(), y.detach().numpy()])
+    np.testing.assert_allclose(*found, rtol=1e-5)
