@@ -127,7 +127,7 @@ def _plain_items(tensor: Tensor, index: Index) -> tuple[Item, ...] | None:
         elif part is None:
             items.append(None)
             new += 1
-        elif part.__class__ is int:
+        elif type(part) is int:  # no traced number, which says that its class is int
             items.append(part)
         else:
             return None

@@ -1,5 +1,7 @@
 """Views alias as torch's do: random programs of views and in-place operations, run by both."""
 
+import gc
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import genesis
+from genesis.tensor.traced_number import Number
 from tests.tolerances import assert_close
 
 VIEWS = {
@@ -231,3 +234,17 @@ def test_a_window_of_true_elements_leaves_the_shapes_of_equal_layouts_alone():
     assert x.reshape(7, 1).shape[1] is not True
     with pytest.raises(TypeError):
         x.unfold(0, 2.5, 1)
+
+
+def test_layout_rules_remember_no_number_of_a_recorded_call():
+    def numbers():
+        gc.collect()
+        return sum(type(one) is Number for one in gc.get_objects())
+
+    x = genesis.arange(11.0)
+    x.tolist()
+    before = numbers()
+    taken = genesis.compile(lambda x, n: x[n] * 2.0)
+    assert [float(taken(x, n)) for n in (1, 2)] == [2.0, 4.0]
+    del taken
+    assert numbers() == before
