@@ -94,7 +94,7 @@ def _mapped(
     examples = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
     first = iter([_example(one, x, dim) for (one, _), (x, dim) in zip(pairs, examples, strict=True)])
     given = with_leaves(args, iter([x if s is None else next(first) for x, s in zip(leaves, stacked, strict=True)]))
-    with mapped(randomness, pairs[0][1].shape[0]):
+    with mapped(randomness, pairs[0][1].shape[0], [array_of(one) for one, _ in pairs]):
         result = func(*given, **kwargs)
     outputs = [call(OPERATIONS["clone"], (_tensor(y, "returned"),)) for y in leaves_of(result)]
     found = batched(outputs, pairs, is_grad_enabled(), randomness == "different")

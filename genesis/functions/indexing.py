@@ -15,7 +15,7 @@ import numpy as np
 
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import routed_access_method
-from genesis.functions.random_draws import is_mapped
+from genesis.functions.random_draws import is_of_an_example
 from genesis.ir.dtypes import bool_, int64, refuse_number, uint8
 from genesis.ir.errors import ArgumentError, IndexTypeError
 from genesis.ir.replayable import replayable_module
@@ -210,12 +210,12 @@ def _by_axis(index: Index) -> Sequence[Part]:
 def _as_int(part: Part) -> Part:
     """Converts a 0-d integer tensor or array to an int, reading its value: like an int it selects a view, not a copy.
 
-    A pending tensor of a vmapped function stays one: each example may have its own, and as in PyTorch selects a copy.
+    What an example of a vmapped function determines stays a tensor: as in PyTorch it selects a copy.
     """
     if isinstance(part, np.ndarray) and not part.shape and part.dtype.kind == "i":
         return int(part)
     is_int = isinstance(part, Tensor) and not part.shape and part.dtype.category == 1 and part.dtype is not uint8
-    return int(part.item()) if is_int and not (is_mapped() and part._array.memory is None) else part
+    return int(part.item()) if is_int and not is_of_an_example(part._array) else part
 
 
 def _as_tensor(part: Part) -> Tensor:

@@ -26,6 +26,7 @@ from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, call_on
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tracing.recording_hooks import numbers_drawn, reads_forbidden, refuse
+from genesis.tracing.trace import Array
 
 
 def stream(device: Device = CPU, generator: Generator | None = None) -> MersenneTwister | None:
@@ -40,27 +41,40 @@ def stream(device: Device = CPU, generator: Generator | None = None) -> Mersenne
 
 
 class _Mapped(threading.local):
-    """The vmapped functions that are running, outermost first: each one's randomness setting and number of examples."""
+    """The vmapped functions that are running, outermost first: each one's randomness setting and number of examples; and
+    the first examples, for which they run."""
 
     levels: tuple[tuple[str, int], ...] = ()
+    examples: tuple[Array, ...] = ()
 
 
 _mapped = _Mapped()
 
 
 @contextlib.contextmanager
-def mapped(randomness: str, extent: int) -> Iterator[None]:
+def mapped(randomness: str, extent: int, examples: Sequence[Array] = ()) -> Iterator[None]:
     """Context of a function vmapped over `extent` examples: "error" forbids draws, "different" reserves numbers for all."""
-    before, _mapped.levels = _mapped.levels, (*_mapped.levels, (randomness, extent))
+    before = _mapped.levels, _mapped.examples
+    _mapped.levels, _mapped.examples = (*before[0], (randomness, extent)), (*before[1], *examples)
     try:
         yield
     finally:
-        _mapped.levels = before
+        _mapped.levels, _mapped.examples = before
 
 
-def is_mapped() -> bool:
-    """Whether a vmapped function is running."""
-    return bool(_mapped.levels)
+def is_of_an_example(array: Array) -> bool:
+    """Whether an array is computed from an example of a vmapped function that is running."""
+    trace = array.trace
+    examples = {example.index for example in _mapped.examples if example.trace is trace}
+    if trace is None or not examples:
+        return False
+    waiting, met = [array.index], set()
+    while waiting:
+        index = waiting.pop()
+        if index not in met:
+            met.add(index)
+            waiting += trace.nodes[index].inputs
+    return not met.isdisjoint(examples)
 
 
 def _of_all_examples(count: int) -> int:

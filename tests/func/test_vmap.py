@@ -190,3 +190,16 @@ def test_a_function_that_looks_at_values_has_a_jacobian_nevertheless():
         return y * y
 
     assert_close(func.jacrev(function)(genesis.tensor(B)), np.diag(2 * (9 if B.sum() <= 0 else 4) * B))
+
+
+def test_an_index_that_no_example_determines_selects_a_view():
+    def moved(library, x):
+        y, k = x * 1, library.tensor(0) + 1
+        y[k].add_(x[0])
+        return y
+
+    ours, theirs = (library.func.jacfwd(lambda x, library=library: moved(library, x))(library.tensor([1.0, 2.0, 3.0]))
+                    for library in (genesis, torch))
+    assert ours.tolist() == theirs.tolist()
+    with pytest.raises(RuntimeError, match="looked at a value"):  # rather than lose the write to a copy
+        genesis.func.vmap(lambda x: moved(genesis, x))(genesis.ones(2, 3))
