@@ -7,6 +7,7 @@ NumPy; a boolean mask means the indices where it is true. As in PyTorch, ints ar
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, NamedTuple
@@ -152,6 +153,7 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
             part = _as_int(part)
             known = isinstance(part, _LITERALS)
             part = _as_tensor(part) if known else part
+            part = _mask_of_bytes(part) if isinstance(part, Tensor) and part.dtype is uint8 else part
             used += _axes_of(part)
         parts.append(part)
         literal.append(known)
@@ -224,6 +226,13 @@ def _as_tensor(part: Part) -> Tensor:
     if result.dtype.category >= 2:
         raise IndexError(f"index: indices must be integers or bools, got {result.dtype.name}")
     return result
+
+
+def _mask_of_bytes(part: Tensor) -> Tensor:
+    """A tensor of uint8 is a mask, as in PyTorch, whose masks were bytes once."""
+    said = "index: tensors of uint8 are masks, which is deprecated; want dtype bool for a mask, int64 for indices"
+    warnings.warn(said, stacklevel=5)
+    return call(OPERATIONS["ne"], (part, 0))  # type: ignore[no-any-return]
 
 
 def _axes_of(part: Part) -> int:

@@ -1,7 +1,10 @@
 """`x[...]` against NumPy, reading and writing; aliasing of basic indices; errors."""
 
+import warnings
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -224,3 +227,14 @@ def test_a_list_stands_for_a_tuple_unless_it_has_numbers_alone(name):
     ours, theirs = (library.arange(24.0).reshape(2, 3, 4) for library in (genesis, torch))
     ours[LISTS[name](genesis)] = theirs[LISTS[name](torch)] = 0
     assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("index", [[1, 0, 1], [[0, 1, 1, 0]] * 3, 1, 0])
+def test_bytes_are_masks_as_in_pytorch(index):
+    values = np.arange(12.0).reshape(3, 4)
+    with pytest.warns(UserWarning, match="want dtype bool"):
+        selected = genesis.tensor(values)[genesis.tensor(index, dtype=genesis.uint8)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = torch.tensor(values)[torch.tensor(index, dtype=torch.uint8)]
+    assert np.array_equal(selected.numpy(), expected.numpy()) and selected.shape == expected.shape
