@@ -10,8 +10,11 @@ import ctypes
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _WORDS = 32  # of a thread's state, among which its profiler lies: looked at in CPython 3.9 to 3.13
 _set_profile = ctypes.pythonapi.PyEval_SetProfile
@@ -38,22 +41,22 @@ def profile_hook() -> Callable[[], None]:
     return functools.partial(_set_profile, _words()[index], hook)
 
 
-@contextmanager
-def unprofiled() -> Iterator[None]:
-    """A context that this thread's profiler does not see, unless it is one of C.
+def unprofiled(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The result of `function`, of which this thread's profiler sees nothing, unless it is one of C.
 
-    >>> with unprofiled():
-    ...     sys.getprofile()
+    >>> sys.setprofile(lambda frame, event, argument: None)
+    >>> unprofiled(sys.getprofile), sys.getprofile() is None
+    (None, False)
+    >>> sys.setprofile(None)
     """
     hook: object = sys.getprofile()
-    if not isinstance(hook, Callable):  # type: ignore[arg-type]
-        yield
-        return
-    sys.setprofile(None)
-    try:
-        yield
+    if not callable(hook):
+        return function(*args, **kwargs)
+    try:  # first of all: an interrupt may come as the profiler is gone
+        sys.setprofile(None)
+        return function(*args, **kwargs)
     finally:
-        sys.setprofile(hook)  # type: ignore[arg-type]
+        sys.setprofile(hook)
 
 
 def _words() -> ctypes.Array[ctypes.c_size_t]:

@@ -32,8 +32,8 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     2
     """
     if threading.current_thread() is not threading.main_thread():
-        with collector_paused(), unprofiled():
-            return function(*arguments)
+        with collector_paused():
+            return unprofiled(function, *arguments)
     results: list[T] = []
     failures: list[BaseException] = []
     over: list[bool] = []
@@ -58,8 +58,8 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     try:
         _thread.start_new_thread(work, ())
     except RuntimeError:  # no more threads
-        with collector_paused(), unprofiled():
-            return function(*arguments)
+        with collector_paused():
+            return unprofiled(function, *arguments)
     lent: list[Callable[[], None]] = []
     take_back = map(operator.call, lent)  # prepared here, as `finally` must be a single C call before a handler may run
     try:

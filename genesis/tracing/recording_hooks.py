@@ -7,10 +7,10 @@ check `thread_state.recorder is None` first, because a hook costs a Python frame
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+from genesis.runtime.profile_hook import unprofiled
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array
 
@@ -24,14 +24,7 @@ def unwatched(function: Callable[P, T]) -> Callable[P, T]:
     # tracing a GPT's step, the watch took 42.
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        watch = None if thread_state.recorder is None else sys.getprofile()
-        if not callable(watch):
-            return function(*args, **kwargs)
-        try:
-            sys.setprofile(None)
-            return function(*args, **kwargs)
-        finally:
-            sys.setprofile(watch)
+        return function(*args, **kwargs) if thread_state.recorder is None else unprofiled(function, *args, **kwargs)
 
     return run
 
