@@ -17,17 +17,15 @@ Tiles come in groups, of several images or of some rows of one: transforms and p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from genesis.ir.dtypes import float32
-from genesis.ir.graph import Node, Value
+from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.fuse_tiles import CACHE
-from genesis.lower.index_map import grouped_layout
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of
 from genesis.lower.winograd_transforms import (
     Row,
+    assembled,
     both,
     factors,
     factors_of_gradient,
@@ -43,65 +41,30 @@ from genesis.lower.winograd_transforms import (
     unstacked,
     weights_of,
 )
-from genesis.ops.views import reshape_value
+from genesis.lower.winograd_windows import LANES, Form, Windows, form_of, total_of
+from genesis.ops.layout import Layout
+from genesis.ops.views import put_value, reshape_value
 
-# Channels on both sides from which the multiplications that are saved outweigh transforms, and tiles from which they outweigh
-# transforming the weights.
-LEAST_CHANNELS, LEAST_TILES = 32, 64
-MOST_PLANES = 1 << 24  # numbers of transformed planes, which lie in memory as a whole: 64 MB, and as many of their products
-LANES = 6  # a row of fewer tiles does not fill vectors: then neighbours are the same tile of the next image
 # The least tiles of a group, for products and for sums over tiles, which add to a result each time: so fewer only where those
 # of both sides stay in a second-level cache. Of 32 and 64 channels of 16 x 16, sums take 5.3 to 6.3 ms so, and 7.7 to 8.7.
 GROUP, FEW_TERMS, TERMS = 96, 128, 256
-GROUP_OF_FOUR = 32  # of four by four results. Zen 4, 16 images of 64 channels of 32 x 32, sums: 32 tiles 7.1 ms, 64 8.8
-
-
-class _Windows(NamedTuple):
-    """All windows of 3 x 3 of images: the strides of images, channels, rows and columns in the value `source`.
-
-    Windows of volumes have `taps` along a first axis with stride `plane`, and `depth` positions there.
-    """
-
-    source: int
-    offset: int
-    strides: Shape
-    images: int
-    channels: int
-    height: int
-    width: int
-    taps: int = 1
-    depth: int = 1
-    plane: int = 0
-
-    @property
-    def terms(self) -> int:
-        return 9 * self.channels * self.taps
-
-    @property
-    def positions(self) -> int:
-        return self.depth * self.height * self.width
-
-
-class _Form(NamedTuple):
-    """A product with windows: its node, and whether windows are summed over, as the gradient by weights does."""
-
-    product: int
-    windows: _Windows
-    summed: bool
+# Of four by four results. Zen 4, 64 channels, sums: of 16 images of 32 x 32, 32 tiles 7.1 ms, 64 8.8; of 8 of 56 x 56, 28 tiles
+# 8.9, 98 15.1.
+GROUP_OF_FOUR = 24
 
 
 def winograd(graph: Simplified) -> Simplified:
     """The graph with products of windows of 3 x 3 of many channels as products of transformed tiles."""
     nodes = graph.nodes
-    products = {index: found for index, node in enumerate(nodes) if (found := _form(nodes, index)) is not None}
+    products = {index: found for index, node in enumerate(nodes) if (found := form_of(nodes, index)) is not None}
     if not products:
         return graph
     readers = readers_of(enumerate(nodes))
-    forms: dict[int, _Form] = {}
+    forms: dict[int, Form] = {}
     for index, form in products.items():
         if not form.summed:
             forms[index] = form
-        elif index not in graph.outputs and (total := _total(nodes, readers[index])) is not None:
+        elif index not in graph.outputs and (total := total_of(nodes, readers[index])) is not None:
             forms[total] = form
     if not forms:
         return graph
@@ -114,7 +77,7 @@ def winograd(graph: Simplified) -> Simplified:
             source = result.value(result.new_index[form.windows.source])
             left = result.value(moved.inputs[0])
             replace = _weights if form.summed else _convolved if form.windows.depth == 1 else _convolved_volumes
-            y = replace(left, source, form.windows, node)
+            y = replace(left, source, form.windows, node.shape)
             result.put(y.index)
         elif index in replaced:
             result.put(-1)  # only its sum is read
@@ -123,67 +86,13 @@ def winograd(graph: Simplified) -> Simplified:
     return result.finished()
 
 
-# ---- matching ----
-
-
-def _form(nodes: Sequence[Node], index: int) -> _Form | None:
-    node = nodes[index]
-    if node.op != "matmul" or node.dtype is not float32 or len(node.shape) != 4 or node.shape[1] != 1 or "only" in node.attrs:
-        return None
-    left, right = (nodes[i] for i in node.inputs)
-    if left.dtype is not node.dtype or right.op != "view":
-        return None
-    windows = _windows(nodes, right.inputs[0])
-    if windows is None or min(windows.channels, node.shape[-2]) < LEAST_CHANNELS:
-        return None
-    images, terms, positions = windows.images, windows.terms, windows.positions
-    if right.attrs["offset"] or right.shape[0] != images or images * positions < 4 * LEAST_TILES:
-        return None
-    if windows.depth > 1 and 4 * positions * images * max(windows.channels, node.shape[-2]) > MOST_PLANES:
-        return None
-    if (*right.shape[2:], *right.attrs["strides"][2:]) == (terms, positions, positions, 1):
-        weights = grouped_layout(nodes, node.inputs[0])
-        same = images == 1 or (weights is not None and not weights[0].strides[0])
-        return _Form(index, windows, False) if same else None
-    if (*right.shape[2:], *right.attrs["strides"][2:]) == (positions, terms, 1, positions) and windows.depth == 1:
-        return _Form(index, windows, True)
-    return None
-
-
-def _windows(nodes: Sequence[Node], index: int) -> _Windows | None:
-    """The windows that a value views, if it is (images, channels, 3, 3, height, width) with even height and width; for volumes,
-    with axes for the taps and the positions along a first axis."""
-    node = nodes[index]
-    axes = 3 if len(node.shape) > 7 else 2
-    if node.op != "view" or len(node.shape) - 2 * axes not in (2, 3) or (len(node.shape) % 2 and node.shape[1] != 1):
-        return None
-    images, channels = node.shape[0], node.shape[-2 * axes - 1]
-    sizes, (*depth, height, width) = node.shape[-2 * axes : -axes], node.shape[-axes:]
-    strides = node.attrs["strides"]
-    *plane, row, column = strides[-axes:]
-    if sizes[-2:] != (3, 3) or strides[-2 * axes : -axes] != strides[-axes:] or height % 2 or width % 2:
-        return None
-    if min(strides[-axes:]) <= 0:
-        return None
-    apart = strides[0], strides[-2 * axes - 1], row, column
-    found = _Windows(node.inputs[0], node.attrs["offset"], apart, images, channels, height, width)
-    return found._replace(taps=sizes[0], depth=depth[0], plane=plane[0]) if depth else found
-
-
-def _total(nodes: Sequence[Node], readers: Sequence[int]) -> int | None:
-    """The sum over images that is a product's only reader."""
-    [first, *others] = readers
-    node = nodes[first]
-    return first if not others and node.op == "sum" and node.attrs["axes"] == (0,) and len(node.shape) == 3 else None
-
-
 # ---- replacement ----
 
 
 class _Groups(NamedTuple):
     """Tiles of `side` by `side` results in groups: `images` images, and `rows` rows of tiles of each."""
 
-    windows: _Windows
+    windows: Windows
     side: int
     images: int
     rows: int
@@ -226,9 +135,9 @@ class _Groups(NamedTuple):
         return (image, row, column) if self.is_wide else (row, column, image)
 
 
-def _groups(windows: _Windows, least: int) -> _Groups:
+def _groups(windows: Windows, least: int) -> _Groups:
     """Groups of `least` tiles or slightly more, with full vectors; a single group if images do not divide into such."""
-    side = _side(windows)
+    side = windows.side
     least = least if side == 2 else GROUP_OF_FOUR
     rows, columns = windows.height // side, windows.width // side
     if rows * columns >= least:
@@ -238,59 +147,75 @@ def _groups(windows: _Windows, least: int) -> _Groups:
     return _Groups(windows, side, next(n for n in wanted if windows.images % n == 0), rows)
 
 
-def _side(windows: _Windows) -> int:
-    """The results along a tile's side: two, or four where rows of such tiles fill vectors."""
-    return 4 if windows.height % 4 == 0 and windows.width % 4 == 0 and windows.width // 4 >= LANES else 2
-
-
-def _convolved(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
-    """The product of weights (.., out, channels * 9) with windows, as `node` is."""
-    out, channels, positions = node.shape[-2], windows.channels, windows.height * windows.width
+def _convolved(weights: Value, source: Value, windows: Windows, shape: Shape) -> Value:
+    """The product of weights (.., out, channels * 9) with windows, of `shape`."""
+    if windows.rounded(windows.side) != (windows.height, windows.width):
+        whole, around = _rounded(source, windows)
+        y = _convolved(weights, around, whole, (*shape[:-1], whole.positions))
+        rows = contiguous_strides((*shape[:-1], whole.height, whole.width))
+        inside = part(y, (*shape[:-1], windows.height, windows.width), rows, 0)
+        return assembled([(inside, Layout(inside.shape, contiguous_strides(inside.shape), 0))], shape)
+    out, channels, positions = shape[-2], windows.channels, windows.positions
     groups = _groups(windows, GROUP)
     kernel = [[part(weights, (out, channels), (9 * channels, 9), 3 * i + j) for j in range(3)] for i in range(3)]
     left = stacked(factors(both(kernel, transform_kernel(groups.side))), 0, times=groups.number)
     y = _product(left, _tiles(source, groups, "result"))
     outer, inner = groups.strides(positions * out, windows.width, 1)
     products = products_of(unstacked(y, (*groups.outer, out, *groups.inner)))
-    return interleaved(both(products, results_of), (*outer, positions, *inner), windows.width, node.shape)
+    return interleaved(both(products, results_of), (*outer, positions, *inner), windows.width, shape)
 
 
-def _convolved_volumes(weights: Value, source: Value, windows: _Windows, node: Node) -> Value:
-    """The product of weights (.., out, channels * taps * 9) with windows of volumes, as `node` is.
+def _rounded(source: Value, windows: Windows) -> tuple[Windows, Value]:
+    """Windows in whole tiles, and their source: the images of `windows`, with zeros below and to the right."""
+    height, width = windows.rounded(windows.side)
+    shape = (windows.images, windows.channels, height + 2, width + 2)
+    image, channel, row, column = contiguous_strides(shape)
+    seen = part(source, (*shape[:2], windows.height + 2, windows.width + 2), windows.strides, windows.offset)
+    around = put_value(None, seen, Layout(seen.shape, (image, channel, row, column), 0), shape)
+    return windows._replace(offset=0, strides=(image, channel, row, column), height=height, width=width), around
+
+
+def _convolved_volumes(weights: Value, source: Value, windows: Windows, shape: Shape) -> Value:
+    """The product of weights (.., out, channels * taps * 9) with windows of volumes, of `shape`.
 
     Each plane is transformed once. The products read planes as windows: terms go through taps and channels.
     """
-    out, channels, taps, depth = node.shape[-2], windows.channels, windows.taps, windows.depth
+    out, channels, taps, depth = shape[-2], windows.channels, windows.taps, windows.depth
     images, rows, columns = windows.images, windows.height // 2, windows.width // 2
     strides: Shape = (windows.terms, 9, 9 * taps)
     kernel = [[part(weights, (out, taps, channels), strides, 3 * i + j) for j in range(3)] for i in range(3)]
     left = stacked(factors(both(kernel, transform_kernel(2))), 0, times=images)
     image, channel, row, column = windows.strides
-    shape = (images, depth + taps - 1, channels, rows, columns)
+    tiles = (images, depth + taps - 1, channels, rows, columns)
     strides = image, windows.plane, channel, 2 * row, 2 * column
     here = _TileOrigins(_in_memory(source, "result"), windows.offset, strides, row, column)
-    planes = stacked(factors(both(here.parts(shape, 4), transform_tile)), 2)
-    image, plane, matrix, channel, tile = contiguous_strides((*shape[:2], 16, channels, rows * columns))
+    planes = stacked(factors(both(here.parts(tiles, 4), transform_tile)), 2)
+    image, plane, matrix, channel, tile = contiguous_strides((*tiles[:2], 16, channels, rows * columns))
     right = part(planes, (images, 16, taps, channels, depth, rows * columns), (image, matrix, plane, channel, plane, tile), 0)
     y = _product(left, reshape_value(right, (images, 16, taps * channels, depth * rows * columns)))
     positions = windows.positions
     strides = positions * out, 0, positions, positions // depth, 2 * windows.width, 2
     products = products_of(unstacked(y, (images, 1, out, depth, rows, columns)))
-    return interleaved(both(products, results_of), strides, windows.width, node.shape)
+    return interleaved(both(products, results_of), strides, windows.width, shape)
 
 
-def _weights(gradient: Value, source: Value, windows: _Windows, node: Node) -> Value:
-    """The sum over images of gradient (images, 1, out, positions) @ windows (images, 1, positions, channels * 9)."""
-    out, channels, positions = node.shape[-2], windows.channels, windows.height * windows.width
+def _weights(gradient: Value, source: Value, windows: Windows, shape: Shape) -> Value:
+    """Of `shape`, the sum over images of gradient (images, 1, out, positions) @ windows (images, 1, positions, terms)."""
+    if windows.rounded(windows.side) != (windows.height, windows.width):
+        lead = gradient.shape[:-1]
+        windows, source, inside = *_rounded(source, windows), reshape_value(gradient, (*lead, windows.height, windows.width))
+        rows = contiguous_strides((*lead, windows.height, windows.width))
+        gradient = put_value(None, inside, Layout(inside.shape, rows, 0), (*lead, windows.positions))
+    out, channels, positions = shape[-2], windows.channels, windows.positions
     groups = _groups(windows, FEW_TERMS if 16 * 4 * (out + channels) * FEW_TERMS <= 2 * CACHE else TERMS)
     here = _tile_origins(gradient, groups, out, (positions * out, positions, windows.width, 1), 0, "gradient", 0)
     given = here.parts((*groups.outer, out, *groups.inner), groups.side)
     left = stacked(factors_of_gradient(both(given, transform_gradient)), 2)
     right = _tiles(source, groups, "gradient", transposed=True)
     y = _product(left, right)
-    y = y.graph.add("sum", (y,), (1, *y.shape[1:]), node.dtype, {"axes": (0,)}) if groups.number > 1 else y
+    y = y.graph.add("sum", (y,), (1, *y.shape[1:]), y.dtype, {"axes": (0,)}) if groups.number > 1 else y
     sums = sums_of_products(unstacked(y, (out, channels)))
-    return interleaved(both(sums, weights_of), (9 * channels, 9), 3, node.shape)
+    return interleaved(both(sums, weights_of), (9 * channels, 9), 3, shape)
 
 
 def _product(left: Value, right: Value) -> Value:

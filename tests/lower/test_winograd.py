@@ -11,7 +11,7 @@ from genesis.codegen.cpu.tiling import width_of
 from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product, parts
-from genesis.lower.winograd import LEAST_CHANNELS as C
+from genesis.lower.winograd_windows import LEAST_CHANNELS as C
 from genesis.nn import functional as F
 from genesis.tracing.state import current_trace
 
@@ -38,7 +38,8 @@ def computed(x, w, margin, gradient):
 
 @pytest.mark.parametrize(("images", "inside", "out", "height", "width", "margin"), [
     (12, C, C + 2, 4, 6, 1), (1, C + 1, C, 18, 20, 0), (64, C, C, 2, 2, 1), (2, C, C, 32, 32, 1), (36, C, C, 8, 8, 1),
-    (3, C, C + 2, 24, 28, 1), (1, C + 1, C, 30, 42, 0)])
+    (3, C, C + 2, 24, 28, 1), (1, C + 1, C, 30, 42, 0),
+    (12, C, C + 2, 5, 7, 1), (3, C + 1, C, 11, 8, 0), (1, C, C, 29, 27, 1)])
 def test_numbers_are_those_of_sums(images, inside, out, height, width, margin):
     random = np.random.default_rng(images)
     x = random.normal(size=(images, inside, height, width)).astype(np.float32)
@@ -121,8 +122,10 @@ def test_backward_transforms_its_own_tiles():
 
 
 @pytest.mark.parametrize(("images", "inside", "side", "options", "share"), [
-    (16, C, 4, {"padding": 1}, 4 / 9), (15, C, 4, {"padding": 1}, 1), (16, C - 1, 4, {"padding": 1}, 1),
-    (16, C, 4, {"padding": 2, "dilation": 2}, 1), (1, C, 24, {"padding": 1}, 46 / 144), (1, C, 26, {"padding": 1}, 4 / 9)])
+    (16, C, 4, {"padding": 1}, 4 / 9), (16, C, 5, {"padding": 1}, 4 / 9 * 36 / 25), (64, C, 3, {"padding": 1}, 1),
+    (15, C, 4, {"padding": 1}, 1), (16, C - 1, 4, {"padding": 1}, 1),
+    (16, C, 4, {"padding": 2, "dilation": 2}, 1), (1, C, 24, {"padding": 1}, 46 / 144),
+    (1, C, 27, {"padding": 1}, 46 / 144 * (28 / 27) ** 2), (1, C, 26, {"padding": 1}, 4 / 9)])
 def test_where_it_is_taken(images, inside, side, options, share):
     x, w = genesis.ones(images, inside, side, side), genesis.ones(C, inside, 3, 3)
     y = F.conv2d(x, w, **options)
