@@ -186,9 +186,9 @@ class Lanes(Vectors):
         base = self.splat(base) if is_varying(index) else base
         return self.builder.gep(base, [index], inbounds=True, source_etype=MEMORY_TYPE[dtype])
 
-    def prefetch(self, pointer: ir.Value, *, to_write: bool = False) -> None:
-        """Prefetch a line of memory; any address is allowed."""
-        self.intrinsic("prefetch", ir.VoidType(), [pointer, I32(int(to_write)), I32(3), I32(1)], overloads=(POINTER,))
+    def prefetch(self, pointer: ir.Value, *, to_write: bool = False, level: int = 3) -> None:
+        """Prefetch a line of memory into the caches from `level` on, 3 for the first; any address is allowed."""
+        self.intrinsic("prefetch", ir.VoidType(), [pointer, I32(int(to_write)), I32(level), I32(1)], overloads=(POINTER,))
 
     def load(self, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
         """Load `width` adjacent elements; masked lanes are not read and are 0."""

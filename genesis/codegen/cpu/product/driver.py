@@ -8,6 +8,7 @@ rows, or read in place if few tiles use it. Epilogues are kernels that run over 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -37,7 +38,7 @@ class _Driver(WordKernel):
         # Tiles of a third, two thirds and all of the rows, of one and two vectors, so that edges of a matrix waste little.
         self.tiles = {
             (rows, v): emit_tile(module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
-        self.packing_tile = emit_tile(module, tile, tile.rows, tile.vectors, packs=True)
+        self.packing_tiles = {rows: emit_tile(module, tile, rows, tile.vectors, packs=True) for rows in heights(tile)}
         self.tile_on_strips = emit_tile(module, tile, tile.rows, tile.vectors, a_in_strips=True)
         self.packing = {size: emit_packing(module, tile, size) for size in {tile.rows, tile.columns}}
         self.transposing = emit_transposing(module, tile)
@@ -196,16 +197,15 @@ class _Driver(WordKernel):
         in_strips = b.icmp_signed("!=", self.words["b_strips"], I64(0))
         fresh = b.and_(fresh, b.not_(in_strips))
         strips_of_a = b.icmp_signed("!=", a_strip, b.mul(a_row, I64(tile.rows)))
-        whole = b.icmp_signed(">", b.sub(rows[1], rows[0]), I64(2 * heights(tile)[1]))  # the first tile has all rows and terms
-        for name in ("b_transposed", "b_run", "only"):
-            whole = b.and_(whole, b.icmp_signed("==", self.words[name], I64(0)))
+        unlike = functools.reduce(b.or_, [self.words[name] for name in ("b_transposed", "b_run", "only")])
+        by_rows = b.and_(fresh, b.icmp_signed("==", unlike, I64(0)))  # rows of B, of which tiles need all terms
         with counted(b, columns[0], columns[1], tile.columns) as column:
             strip_b = self._element(packed_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
             there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.words["b_strips"]), b.mul(k_first, I64(tile.columns)))
             strip_b = b.select(in_strips, self._element(right, there), strip_b)
             n = b.sub(columns[1], column)
             # The first block of rows packs the strip, its first tile where that can; the others reuse it.
-            by_tile = b.and_(b.and_(fresh, whole), b.icmp_signed(">=", n, I64(tile.columns)))
+            by_tile = b.and_(by_rows, b.icmp_signed(">=", n, I64(tile.columns)))
             apart = b.and_(fresh, b.not_(by_tile))
             with b.if_then(apart):
                 first, length = self._terms_of_strip(all_rows, column, k_first, k)
@@ -225,7 +225,7 @@ class _Driver(WordKernel):
                 with b.if_else(b.and_(by_tile, b.icmp_signed("==", row, rows[0]))) as (packs, reads):
                     with packs:
                         source = self._element(right, b.add(b.mul(k_first, self.words["ldb"]), column))
-                        b.call(self.packing_tile, [*arguments, source, self.words["ldb"]])
+                        self._call(self.packing_tiles, m, shorter, [*arguments, source, self.words["ldb"]])
                     with reads, b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
                         self._tile(m, n, shorter, strips_of_a, arguments)
 
@@ -288,21 +288,28 @@ class _Driver(WordKernel):
         self, m: ir.Value, n: ir.Value, shorter: ir.Value, strips_of_a: ir.Value, arguments: Sequence[ir.Value]
     ) -> None:
         """Call the smallest tile that holds m rows and n columns, or the largest; the middle one if it is to be `shorter`."""
+        b, whole = self.builder, self.tile.vectors
+        with b.if_else(b.icmp_signed(">", n, I64(self.tile.lanes))) as (wide, narrow):
+            for side, vectors in ((wide, whole), (narrow, 1)):
+                tiles = {rows: self.tiles[rows, vectors] for rows in heights(self.tile)}
+                with side, b.if_else(b.and_(strips_of_a, ir.Constant(I1, vectors == whole))) as (strips, apart):
+                    with strips:
+                        self._call({**tiles, self.tile.rows: self.tile_on_strips}, m, shorter, arguments)
+                    with apart:
+                        self._call(tiles, m, shorter, arguments)
+
+    def _call(self, tiles: dict[int, ir.Function], m: ir.Value, shorter: ir.Value, arguments: Sequence[ir.Value]) -> None:
+        """Call the one of `tiles`, by their rows, that `m` rows take."""
         b = self.builder
         low, middle, high = heights(self.tile)
-        with b.if_else(b.icmp_signed(">", n, I64(self.tile.lanes))) as sides:
-            for side, vectors in zip(sides, (self.tile.vectors, 1), strict=True):
-                with side, b.if_else(b.and_(b.icmp_signed(">", m, I64(middle)), b.not_(shorter))) as (tall, rest):
-                    with tall, b.if_else(b.and_(strips_of_a, ir.Constant(I1, vectors == self.tile.vectors))) as (strips, apart):
-                        with strips:
-                            b.call(self.tile_on_strips, arguments)
-                        with apart:
-                            b.call(self.tiles[high, vectors], arguments)
-                    with rest, b.if_else(b.icmp_signed(">", m, I64(low))) as (medium, flat):
-                        with medium:
-                            b.call(self.tiles[middle, vectors], arguments)
-                        with flat:
-                            b.call(self.tiles[low, vectors], arguments)
+        with b.if_else(b.and_(b.icmp_signed(">", m, I64(middle)), b.not_(shorter))) as (tall, rest):
+            with tall:
+                b.call(tiles[high], arguments)
+            with rest, b.if_else(b.icmp_signed(">", m, I64(low))) as (medium, flat):
+                with medium:
+                    b.call(tiles[middle], arguments)
+                with flat:
+                    b.call(tiles[low], arguments)
 
     def _count(self, extent: Sequence[ir.Value], size: int) -> ir.Value:
         b = self.builder

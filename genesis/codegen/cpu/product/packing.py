@@ -62,6 +62,7 @@ def emit_packing(module: ir.Module, tile: RegisterTile, size: int) -> ir.Functio
                                     for pointer, index in ((source, start), (target, packed)))
             # The excess of a long vector is overwritten by the next element's.
             lanes.store(lanes.load(at_source, tile.dtype, mask), at_target, tile.dtype)
+            lanes.prefetch(lanes.element_pointer(at_source, I64(size), tile.dtype))  # of the next strip
     builder.ret_void()
     return function
 

@@ -57,10 +57,10 @@ def emit_tile(
     return function
 
 
-def _prefetch(lanes: Lanes, tile: RegisterTile, pointer: ir.Value, vectors: int, writing: bool = False) -> None:
-    """Prefetch the lines of so many vectors at `pointer` into the first-level cache."""
+def _prefetch(lanes: Lanes, tile: RegisterTile, pointer: ir.Value, vectors: int, writing: bool = False, level: int = 3) -> None:
+    """Prefetch the lines of so many vectors at `pointer`; 3 for `level` is the first-level cache, 2 the second."""
     for first in range(0, vectors * tile.lanes, LINE // tile.itemsize):
-        lanes.prefetch(lanes.element_pointer(pointer, I64(first), tile.dtype), to_write=writing)
+        lanes.prefetch(lanes.element_pointer(pointer, I64(first), tile.dtype), to_write=writing, level=level)
 
 
 def _store(
@@ -148,14 +148,17 @@ def _sums(
 def _packed(
     lanes: Lanes, tile: RegisterTile, source: ir.Value, distance: ir.Value, strip: Sequence[ir.Value]
 ) -> list[ir.Value]:
-    """The vectors of a row of B, which are stored to a strip; a later row is prefetched."""
+    """The vectors of a row of B, which are stored to a strip; a later row is prefetched, and the row of the next strip."""
     columns = []
     for v, pointer in enumerate(strip):
         here = lanes.element_pointer(source, I64(v * tile.lanes), tile.dtype)
         columns.append(lanes.load(here, tile.dtype))
         lanes.store(columns[-1], pointer, tile.dtype)
-    coming = lanes.element_pointer(source, lanes.builder.mul(distance, I64(AHEAD)), tile.dtype)
-    _prefetch(lanes, tile, coming, len(strip))
+    # Zen 4, 8 products of 2, 8 and 64 rows, 32, 32 and 576 terms, 16384, 16384 and 3136 columns, without and with the next
+    # strip's: 2.1 to 1.1, 2.1 to 1.1, 17.6 to 16.7 ms; straight to the first level, 1.5, 1.5 and 18.9.
+    coming = (lanes.builder.mul(distance, I64(AHEAD)), 3), (I64(tile.columns), 2)
+    for there, level in coming:
+        _prefetch(lanes, tile, lanes.element_pointer(source, there, tile.dtype), len(strip), level=level)
     return columns
 
 
