@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
@@ -93,9 +93,9 @@ class _Search:
         end = min(at + LONGEST, len(self.stages))
         return 2 * (self.written[end] - self.written[at]) >= LEAST_SAVED
 
-    def loop(self, at: int, points: int) -> _Found | None:
-        """The loop over the chain that begins with stage `at`; None if it saves nothing."""
-        calls, end = self._chain(at, points)
+    def loop(self, at: int, points: int, end: int | None = None) -> _Found | None:
+        """The loop over the chain that begins with stage `at`, before stage `end` if given; None if it saves nothing."""
+        calls, end = self._chain(at, points, len(self.stages) if end is None else end)
         written = Counter(value for call in calls for value in call.writes)
         in_parts = [value for value, times in written.items() if times > 1]
         if len(calls) < 2 or not (in_parts or any(isinstance(call, Product) for call in calls)):
@@ -110,9 +110,13 @@ class _Search:
             cut = sequential_tile(calls, points, room, limits) if calls[0].writes[0] in inside else None
             return None if cut is None else _Found(room, end, Loop(tuple(calls), points, cut[0], private, cut[1]))
         saved = room + sum(self.nodes[v].nbytes for v in (*in_parts, *(v for v in written if v in inside)))
-        tile = self._tile(calls, points, max(2 * CACHE, room // 16)) if saved >= LEAST_SAVED else None
-        if tile is None:
+        if saved < LEAST_SAVED:
             return None
+        tile = self._tile(calls, points, max(2 * CACHE, room // 16))
+        if tile is None:  # for want of a product's rows, as of a layer behind convolutions: those before it may be a loop
+            few = {id(call) for call in calls if _by_rows(call, points)}
+            before = max((n for n in range(at + 1, end) if any(id(call) in few for call in self.stages[n])), default=None)
+            return None if before is None else self.loop(at, points, before)
         whole = tuple(_with_all_terms(call, tile) for call in calls)
         loop = _divided(Loop(whole, points, tile, private, points), self.target.planned)
         again = sum(_packed_again(call, loop, self.target.planned) for call in calls if isinstance(call, Product))
@@ -120,8 +124,8 @@ class _Search:
         gain = saved * TRAFFIC - again * PACKING
         return _Found(gain, end, loop) if gain > 0 else None
 
-    def _chain(self, at: int, points: int) -> tuple[list[KernelCall | Product], int]:
-        """The calls from stage `at` on that can run point by point together, and the stage after them.
+    def _chain(self, at: int, points: int, end: int) -> tuple[list[KernelCall | Product], int]:
+        """The calls from stage `at` on, before `end`, that can run point by point together, and the stage after them.
 
         Where tiles run in sequence each call is a launch, so a chain ends with the last call that reads what another one wrote.
         """
@@ -130,7 +134,7 @@ class _Search:
         last = 0, at
         written: set[int] = set()
         later: set[int] = set()  # accumulated over the points, or written out of order: complete only after the loop
-        while at < len(stages) and len(calls) + len(stages[at]) <= LONGEST:
+        while at < end and len(calls) + len(stages[at]) <= LONGEST:
             found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
             found = [_by_terms(call, points, call.only if sequential else "")  # type: ignore[union-attr]
                      if self._adds_up(call, written, points) else call for call in found]
@@ -185,8 +189,7 @@ class _Search:
 
         None if a tile with the least rows of a product takes more than `most` bytes.
         """
-        by_rows = [(numel(call.batch), call.extents[0]) for call in calls
-                   if isinstance(call, Product) and numel(call.batch) < points]
+        by_rows = [(numel(call.batch), call.extents[0]) for call in calls if _by_rows(call, points)]
         least = max((-(-LEAST_ROWS * points // (products * m)) for products, m in by_rows), default=1)
         point = _live_bytes(self.nodes, calls) // points
         if least * point > most:
@@ -200,6 +203,11 @@ class _Search:
         if within:
             tile = next(t for t in range(min(tile, *within), 0, -1) if not any(extent % t for extent in within))
         return tile
+
+
+def _by_rows(call: KernelCall | Product, points: int) -> TypeGuard[Product]:
+    """Whether a call is a product each of whose matrices has several points of a loop, as rows."""
+    return isinstance(call, Product) and numel(call.batch) < points
 
 
 def _by_terms(call: KernelCall | Product, points: int, only: str = "") -> Product:

@@ -69,6 +69,17 @@ def test_matrices_of_a_batch_go_through_products_of_both_sides():
     np.testing.assert_allclose(gram.numpy(), np.exp(want).swapaxes(1, 2) @ want, rtol=1e-3)
 
 
+def test_a_product_of_few_rows_behind_a_batch_leaves_the_batch_a_loop():
+    x, y, w = operands((6, 16, 20), (6, 20, 24), (16 * 24, 10))
+    scores = genesis.tensor(x) @ genesis.tensor(y)
+    z = (scores - scores.amax(1, keepdim=True)).reshape(6, -1) @ genesis.tensor(w)
+    del scores
+    (loop,) = loops()
+    assert loop.points == 6 and [call.extents[1] for call in loop.calls if isinstance(call, Product)] == [24]
+    want = x @ y - (x @ y).max(1, keepdims=True)
+    np.testing.assert_allclose(z.numpy(), want.reshape(6, -1) @ w, rtol=1e-3, atol=1e-3)
+
+
 def test_what_somebody_holds_is_written_to_memory():
     x, w = operands((64, 16), (16, 48))
     h = genesis.tensor(x) @ genesis.tensor(w)
