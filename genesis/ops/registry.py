@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
-from genesis.ir.annotations import AnyFunction
+from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, refuse_complex_number, result_type
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
@@ -159,6 +159,7 @@ def composite(
     return register
 
 
+_PLAIN = frozenset({type(None), bool, int, float, str})  # types of defaults that may be given by position
 _NUMBERS = {
     "None", "bool", "int", "float", "str", "Axes", "PerAxis", "Shape", "Sequence[int]", "Sequence[float]", "tuple[int, ...]",
     "Sequence[Sequence[int]]",
@@ -175,6 +176,31 @@ def signature_of(operation: Operation) -> Signature:
 def parameter_names(operation: Operation) -> tuple[str, ...]:
     """The names of the parameters of a row's definition, in order."""
     return (*signature_of(operation).parameters,)
+
+
+def in_positions(
+    operation: Operation, arguments: Sequence[Any], attributes: Attributes
+) -> tuple[Sequence[Any], Attributes]:
+    """The arguments of a call with those by keyword at their positions, where the parameters between have plain defaults."""
+    after = _parameters_after(operation, len(arguments), tuple(attributes))
+    if after is None:
+        return arguments, attributes
+    given = [default if (value := attributes.get(name)) is None else value for name, default in after]
+    return (*arguments, *given), {}
+
+
+@cache
+def _parameters_after(operation: Operation, count: int, names: tuple[str, ...]) -> tuple[tuple[str, Any], ...] | None:
+    """The parameters behind the first `count`, up to the last of `names`, with their defaults; None if some go by keyword."""
+    parameters = [*signature_of(operation).parameters.values()][count:]
+    found = [parameter.name for parameter in parameters]
+    if not {*names} <= {*found}:
+        return None
+    parameters = parameters[: 1 + max(map(found.index, names))]
+    if any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in parameters):
+        return None
+    defaults = [None if one.default is one.empty and one.name in names else one.default for one in parameters]
+    return tuple(zip(found, defaults, strict=False)) if _PLAIN.issuperset(map(type, defaults)) else None
 
 
 @cache

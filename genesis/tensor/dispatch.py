@@ -15,7 +15,7 @@ from genesis.execution.flush import flush
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype
 from genesis.ir.shapes import Shape
-from genesis.ops.registry import OPERATIONS, Operation, operand_names
+from genesis.ops.registry import OPERATIONS, Operation, in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
@@ -39,7 +39,7 @@ from genesis.tensor.trace_inputs import enter
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.transfer import sent
 from genesis.tensor.varying_offsets import with_offset_as_argument
-from genesis.tensor.view_memory import array_in_root, array_over
+from genesis.tensor.view_memory import array_in_root, array_over, is_whole
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import user_line
@@ -50,7 +50,6 @@ from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 from genesis.tracing.trie import Key
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
-_new = object.__new__
 _LITERALS = (0, 1, -1)  # numbers that are part of programs
 _DISTINCT = frozenset({int, str, type(None)})  # types whose equal values are interchangeable, unlike 1, 1.0 and True
 
@@ -78,6 +77,8 @@ def _refresh(view: Tensor, root: Tensor) -> None:
         # The memory itself, not a copy: the outside may write to it, and writes are counted.
         there = memory.at(view.layout, view.dtype, root.dtype)  # type: ignore[union-attr]
         refreshed = array_over(view._array, there if mapped is None else there.mapped(mapped, view.dtype), unwritten)
+    elif view._detached and not root._array.node.differentiable and is_whole(view, root):
+        refreshed = root._array
     else:
         # It keeps its derivation even under no_grad, as it may be used outside of that later.
         derived = view._array.node.differentiable or root._array.node.differentiable
@@ -193,6 +194,8 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
 
     A repeated call takes a position for each argument, one look-up and one handle.
     """
+    if attributes:
+        arguments, attributes = in_positions(operation, arguments, attributes)
     try:
         with LOCK:
             state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much

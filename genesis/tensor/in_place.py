@@ -22,6 +22,7 @@ from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, share_storage, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
+from genesis.tensor.view_memory import is_whole
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
@@ -106,7 +107,9 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
         del memory
         if not has_derivation and _is_written_at_once(tensor, root, value._array):
             return
-    if tensor.dtype is root.dtype:
+    if is_whole(tensor, root):
+        whole = value
+    elif tensor.dtype is root.dtype:
         whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
     else:
         whole = _call_with(not unrecorded, "put_part", (root, value, layout))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genesis.execution.flush import flush
+from genesis.ops.layout import contiguous_layout
 from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.tensor_state import EXPOSED
@@ -42,3 +43,9 @@ def seen_by(view: Tensor, root: Tensor) -> int:
     stale = memory is not None and memory.buffer.shared and (
         view._array.memory is None or view._array.memory.buffer is not memory.buffer)
     return root._changes - EXPOSED if stale else root._changes
+
+
+def is_whole(view: Tensor, root: Tensor) -> bool:
+    """Whether a view has the elements of its root, all of them and as they are."""
+    whole = root._array.node
+    return view._layout == contiguous_layout(whole.shape) and view.dtype is whole.dtype and view._element_map is None

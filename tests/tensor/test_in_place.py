@@ -5,6 +5,8 @@ import torch
 
 import genesis
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import CPU
+from genesis.tracing.state import thread_state
 from tests.ops.samples import is_elementwise
 from tests.tolerances import assert_close
 
@@ -238,3 +240,28 @@ def test_a_write_that_is_refused_has_changed_nothing_that_backward_reads(lib):
         spread.add_(1)
     total.backward()
     assert weight.grad.tolist() == [6]
+
+
+def test_a_write_to_a_whole_view_is_its_own_call_alone():
+    weight = genesis.ones(2, requires_grad=True)
+    genesis.synchronize()
+    weight.data.mul_(3.0).add_(weight.detach(), alpha=0.5)
+    lines = thread_state.traces[CPU.name].lines
+    assert [key[0].name for *_, key in lines] == ["mul", "add"]
+    assert weight.tolist() == [4.5, 4.5]
+    assert weight.is_leaf and weight.requires_grad
+
+
+@pytest.mark.parametrize("view", ["detach", "data"])
+def test_whole_views_see_each_others_writes(view):
+    def written(lib):
+        w = lib.tensor([1.0, 2.0], requires_grad=True)
+        one, two = (w.detach(), w.detach()) if view == "detach" else (w.data, w.data)
+        one.mul_(2)
+        two.add_(one)
+        w.data[0] = 7
+        one -= two.flip(0)
+        (w * w).sum().backward()
+        return [one.tolist(), two.tolist(), w.tolist(), w.grad.tolist()]
+
+    assert written(genesis) == written(torch)

@@ -1,0 +1,47 @@
+"""Arguments by keyword are recorded at their positions: one program for both spellings."""
+
+import pytest
+
+import genesis
+from genesis.ops.registry import OPERATIONS, in_positions
+from genesis.runtime.devices import CPU
+from genesis.tracing.state import thread_state
+from genesis.tracing.token import arguments_in
+from tests.tolerances import assert_close
+
+SPELLINGS = {
+    "all by keyword": (lambda x: genesis.sum(x, dim=1, keepdim=True), lambda x: genesis.sum(x, 1, True)),
+    "another order": (lambda x: genesis.clamp(x, max=2.0, min=-0.5), lambda x: genesis.clamp(x, -0.5, 2.0)),
+    "None for a default": (lambda x: genesis.add(x, x, alpha=None), lambda x: genesis.add(x, x)),
+    "a tensor": (lambda x: genesis.where(x > 0, x, other=-x), lambda x: genesis.where(x > 0, x, -x)),
+    "a list": (lambda x: genesis.cat([x, x], dim=1), lambda x: genesis.cat([x, x], 1)),
+}
+
+
+def _recorded(call):
+    genesis.synchronize()
+    result = call(genesis.tensor([[1.0, -2.0], [3.0, 0.25]]))
+    return [line[-1] for line in thread_state.traces[CPU.name].lines], result
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_keywords_and_positions_are_one_call(spelling):
+    (by_keyword, result), (by_position, expected) = map(_recorded, SPELLINGS[spelling])
+    assert_close(result, expected)
+    assert by_keyword[-1][0] is by_position[-1][0]
+    assert arguments_in(by_keyword[-1])[1] == {}
+
+
+def test_what_lies_between_has_its_default():
+    clamp = OPERATIONS["clamp"]
+    assert in_positions(clamp, ("x",), {"max": 2.0}) == (("x", None, 2.0), {})
+    assert in_positions(clamp, ("x",), {"unknown": 2.0}) == (("x",), {"unknown": 2.0})
+    assert in_positions(clamp, ("x", 1.0), {"min": 2.0}) == (("x", 1.0), {"min": 2.0})  # given twice: the definition refuses
+
+
+def test_arguments_given_twice_or_unknown_raise():
+    x = genesis.ones(3)
+    with pytest.raises(TypeError):
+        genesis.clamp(x, 0.0, min=1.0)
+    with pytest.raises(TypeError):
+        genesis.sum(x, colour=1)
