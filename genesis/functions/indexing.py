@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.execution.realize import realize
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import routed_access_method
 from genesis.functions.random_draws import is_of_an_example
@@ -24,13 +25,15 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import call, filled
+from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
+from genesis.tensor.in_memory import selected_in_memory
 from genesis.tensor.in_place import write
 from genesis.tensor.views import plain_view, view
 from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.recording_hooks import is_recording
+from genesis.tracing.state import thread_state
 
 Part = Any  # one of the types below, or an invalid object
 Position = int | slice | EllipsisType | None | Tensor | np.ndarray | np.generic | range | list[Any]
@@ -56,6 +59,8 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
     parts = index if index.__class__ is tuple else (index,)
     if len(parts) <= self.ndim and all(map(_is_integers, parts)):  # type: ignore[arg-type]
         return call(OPERATIONS["index"], (self, (*range(len(parts)),), *[_beside(self, part) for part in parts]))  # type: ignore
+    if _is_read_now(index) and (selected := selected_in_memory(self, index)) is not None:  # type: ignore[arg-type]
+        return selected
     items, tensors = _parsed(self, index)
     viewed = view(self, "subscript", items) if items or not tensors else self
     if not tensors:
@@ -114,11 +119,11 @@ def _is_written(value: object, target: Tensor) -> bool:
 
 
 def _plain_items(tensor: Tensor, index: Index) -> tuple[Item, ...] | None:
-    """The items of a dense tensor's view for ints, slices and new axes; None for other indices, which `_parsed` takes."""
+    """The items of a dense tensor's view for ints, slices, new axes and an ellipsis; None for what `_parsed` takes."""
     if isinstance(tensor, CompositeTensor):
         return None
     items: list[Item] = []
-    new = 0
+    new, dots = 0, -1
     for part in index if index.__class__ is tuple else (index,):  # type: ignore[union-attr]
         if part.__class__ is slice:
             bounds = part.start, part.stop, part.step
@@ -130,9 +135,26 @@ def _plain_items(tensor: Tensor, index: Index) -> tuple[Item, ...] | None:
             new += 1
         elif type(part) is int:  # no traced number, which says that its class is int
             items.append(part)
+        elif part is Ellipsis and dots < 0:
+            dots = len(items)
         else:
             return None
-    return tuple(items) if len(items) <= len(tensor._array.node.shape) + new else None
+    missing = len(tensor._array.node.shape) + new - len(items)
+    if dots >= 0:
+        items[dots:dots] = [(None, None, None)] * missing
+    return tuple(items) if missing >= 0 else None
+
+
+def _is_read_now(index: Index) -> bool:
+    """Whether an index is a short list of ints, or a small mask, which is computed now: the shape of what it selects depends on
+    it."""
+    if index.__class__ is list:
+        return 0 < len(index) <= FEW and all([type(part) is int for part in index])  # type: ignore[arg-type, union-attr]
+    is_mask = index.__class__ is Tensor and index._array.node.dtype is bool_  # type: ignore[union-attr]
+    if not is_mask or thread_state.deferred or not is_few(index):  # type: ignore[arg-type]
+        return False
+    realize(array_of(index))  # type: ignore[arg-type]
+    return True
 
 
 def _is_integers(part: Part) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from genesis.functions import sequential_draws
@@ -138,12 +139,18 @@ def drawn(
     return call_on(device, OPERATIONS[kind], arguments)
 
 
+@cache
+def _range(dtype: DType) -> tuple[float, float]:
+    """The least and the largest number of a dtype."""
+    limits: Any = None if dtype is bool_ else finfo(dtype) if dtype.category > 1 else iinfo(dtype)
+    return (0, 1) if limits is None else (limits.min, limits.max)
+
+
 def integers(
     name: str, shape: Sequence[int], dtype: DType, low: int, high: int, device: Device = CPU, generator: Generator | None = None
 ) -> Tensor:
     """Random integers in [low, high). Raises ValueError for bounds outside the range of `dtype`."""
-    kind = finfo if dtype.category > 1 else iinfo
-    least, most = (0, 1) if dtype is bool_ else (kind(dtype).min, kind(dtype).max)
+    least, most = _range(dtype)
     if low < least or high - 1 > most:
         raise ArgumentError(f"{name}: integers of [{low}, {high}) in {dtype.name}; want those from {least} to {most}")
     return drawn("randint", shape, dtype, low, high, device=device, generator=generator)

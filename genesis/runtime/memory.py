@@ -265,6 +265,12 @@ class Buffer:
             return fetched(self.device, self.ptr + offset, np.dtype(dtype), shape, byte_strides)
         return np.ndarray(shape, dtype, self.lent(), offset, byte_strides)
 
+    def block(self) -> Any:
+        """The host's memory as an array of bytes, which keeps the buffer alive."""
+        block = _block_type(self.nbytes).from_address(self.ptr)
+        block.buffer = self
+        return block
+
     def lent(self) -> Any:
         """The object that outside views keep alive while they see this memory: of the host's, an array of its bytes."""
         flat = self._flat and self._flat()
@@ -272,8 +278,7 @@ class Buffer:
             if not self.device.memory.is_host:
                 flat = _Bytes(self)
             elif self._owner is None:
-                flat = _block_type(self.nbytes).from_address(self.ptr)
-                flat.buffer = self
+                flat = self.block()
             else:
                 flat = np.asarray(_Bytes(self))
             self._flat = weakref.ref(flat)

@@ -23,7 +23,7 @@ _LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
 
 
 def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
-    """A copy of the values of a small tensor of `dtype`; None unless they have been computed, on the host.
+    """The values of a small tensor of `dtype`, to be read at once; None unless they have been computed, on the host.
 
     None too if a gradient may ask where they came from. The caller holds LOCK, as a compiled call in another thread may write
     them.
@@ -44,7 +44,9 @@ def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
 
 
 def all_in_memory(tensors: Sequence[object]) -> list[np.ndarray] | None:
-    """`values_in_memory` of many tensors of one dtype; None for few, and if a recorded call or a transform may ask for them."""
+    """`values_in_memory` of many tensors of one dtype; None for few, and if a recorded call or a transform may ask for them.
+    The caller holds LOCK.
+    """
     state = thread_state
     first = tensors[0] if len(tensors) >= MANY else None
     if not isinstance(first, Tensor) or state.recorder is not None or state.deferred:
@@ -52,25 +54,48 @@ def all_in_memory(tensors: Sequence[object]) -> list[np.ndarray] | None:
     dtype, found = first._array.node.dtype, []
     if dtype in STORED:
         return None
-    with LOCK:
-        for tensor in tensors:
-            values = values_in_memory(tensor, dtype)
-            if values is None:
-                return None
-            found.append(values)
+    for tensor in tensors:
+        values = values_in_memory(tensor, dtype)
+        if values is None:
+            return None
+        found.append(values)
     return found
 
 
 def joined_in_memory(join: AnyFunction, tensors: Sequence[Tensor], *settings: Any) -> Tensor | None:
     """What NumPy's `join` makes of tensors, as `all_in_memory` has them; None if it has not, or of other arguments."""
-    values = all_in_memory(tensors)
-    if values is None or not all([setting.__class__ is int for setting in settings]):
+    if not all([setting.__class__ is int for setting in settings]):
         return None
-    try:
-        whole = join(values, *settings)
-    except (TypeError, ValueError):  # the row says what would be right
+    with LOCK:
+        values = all_in_memory(tensors)
+        try:
+            return None if values is None else from_values(join(values, *settings), tensors[0].dtype)
+        except (TypeError, ValueError):  # the row says what would be right
+            return None
+
+
+def selected_in_memory(tensor: Tensor, index: Tensor | list[int]) -> Tensor | None:
+    """What NumPy selects with one mask or list of ints; None if not both are in memory, or it does not fit."""
+    state, dtype = thread_state, tensor._array.node.dtype
+    if state.recorder is not None or state.deferred or dtype in STORED:
         return None
-    return from_values(whole, tensors[0].dtype)
+    with LOCK:
+        values = values_in_memory(tensor, dtype)
+        at = values_in_memory(index, bool_) if isinstance(index, Tensor) else index
+        try:
+            return None if values is None or at is None else from_values(values[at], dtype)
+        except IndexError:  # the row says what would be right
+            return None
+
+
+def equal_in_memory(tensor: Tensor, other: Tensor) -> bool | None:
+    """Whether tensors of one shape have equal elements; None if not both are in memory, or of two dtypes."""
+    state, dtype = thread_state, tensor._array.node.dtype
+    if state.recorder is not None or state.deferred or dtype in STORED:
+        return None
+    with LOCK:
+        values, others = values_in_memory(tensor, dtype), values_in_memory(other, dtype)
+        return None if values is None or others is None else bool((values == others).all())
 
 
 def number_for(value: object, dtype: DType) -> Any:

@@ -15,6 +15,7 @@ from genesis.runtime.devices import META, Device
 from genesis.runtime.memory import Buffer
 
 _new = object.__new__
+_FEW = 4096  # bytes that are copied twice in less time than NumPy takes to say where they are
 
 
 class Memory:
@@ -51,7 +52,7 @@ class Memory:
         buffer = Buffer(values.size * dtype.itemsize, device)
         source = np.ascontiguousarray(values, dtype.numpy)
         if device.memory.is_host:  # making an array over the buffer would take twice as long as copying small values
-            ctypes.memmove(buffer.ptr, source.__array_interface__["data"][0], buffer.nbytes)
+            ctypes.memmove(buffer.ptr, source.tobytes() if source.nbytes <= _FEW else source.ctypes.data, buffer.nbytes)
         else:
             device.memory.write(buffer.ptr, source)
         return cls(buffer, contiguous_layout(values.shape), dtype)
@@ -82,10 +83,13 @@ class Memory:
         return ctypes.string_at(self.pointer, math.prod(self.layout.shape) * dtype.itemsize)
 
     def read(self, dtype: DType) -> Any:
-        """A read-only array with a copy of the values, for which this memory need not be lent to the outside."""
+        """An array over this memory, to be read and dropped before anybody writes: it is not lent to the outside."""
         if not self.buffer.device.memory.is_host:
             return self.numpy(dtype)
-        return np.ndarray(self.layout.shape, dtype.numpy, self.values_as_bytes(dtype))
+        shape, strides, offset = self.layout
+        size = dtype.itemsize
+        steps = None if self.strides is None else tuple([stride * size for stride in strides])
+        return np.ndarray(shape, dtype.numpy, self.buffer.block(), offset * size, steps)
 
     def mapped(self, element_map: str, dtype: DType) -> Memory:
         """A copy of the values with an element map (such as conjugation) applied."""

@@ -105,8 +105,8 @@ def tolist(self: Tensor) -> Tree:
     """
     with LOCK:
         dtype, memory = self._array.node.dtype, _memory_read(self)
-        values = memory.read(dtype)
-    return (values if dtype.compute is dtype else values.astype(dtype.compute.numpy)).tolist()
+        values, computed = memory.read(dtype), dtype.compute
+        return (values if computed is dtype else values.astype(computed.numpy)).tolist()
 
 
 @routed_access_method
@@ -199,8 +199,8 @@ def to(
             if self.dtype.is_complex and dtype.category in (1, 2):
                 warnings.warn("to: complex numbers as real ones lose their imaginary parts; .real says so", stacklevel=2)
             result = call(OPERATIONS["to_dtype"], (self, dtype))
-    if device is not None:
-        (result,) = moved([result], device_of(device))
+    if device is not None and (there := device_of(device)) is not result.device:
+        (result,) = moved([result], there)
     return self.clone() if copy and result is self else result
 
 

@@ -43,9 +43,10 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
             raise ArgumentError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
         return self.copy_(value)
     target = self
-    for axis, (extent, stride) in enumerate(zip(self.shape, self.layout.strides, strict=True)):
-        if stride == 0 and extent > 1:  # one element for the whole axis, written once
-            target = view(target, "narrow", axis, 0, 1)
+    if self._layout is not None:
+        for axis, (extent, stride) in enumerate(zip(self.shape, self._layout.strides, strict=True)):
+            if stride == 0 and extent > 1:  # one element for the whole axis, written once
+                target = view(target, "narrow", axis, 0, 1)
     write(target, filled(value, target.shape, self.dtype, self.device))
     return self
 

@@ -19,6 +19,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tensor.in_memory import all_in_memory, number_for
 from genesis.tracing.state import recording, thread_state
+from genesis.tracing.trace import LOCK
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_as", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -184,9 +185,10 @@ def pad_sequence(
         raise ArgumentError(f"pad_sequence: shapes {shapes}; want (l, ..), l alone different")
     longest, rows, dtype = max(s.shape[0] for s in sequences), [], sequences[0].dtype
     number = number_for(padding_value, dtype)
-    values = None if number is None else all_in_memory(sequences)
-    if values is not None:
-        return _padded_in_memory(values, longest, dtype, batch_first, number, padding_side)
+    with LOCK:
+        values = None if number is None else all_in_memory(sequences)
+        if values is not None:
+            return _padded_in_memory(values, longest, dtype, batch_first, number, padding_side)
     for s in sequences:
         missing = (longest - s.shape[0], *s.shape[1:])
         filler = full(missing, padding_value, dtype=s.dtype, device=s.device)

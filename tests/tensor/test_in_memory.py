@@ -1,0 +1,96 @@
+"""What NumPy does at once with small tensors in memory: the values are those that programs compute, and torch's."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.tensor.handle import root_of
+from tests.tolerances import assert_close
+
+VALUES = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
+
+TENSORS = {
+    "a root": lambda lib, x: x,
+    "a transpose": lambda lib, x: x.t(),
+    "a slice": lambda lib, x: x[1:, ::2],
+    "a pending value": lambda lib, x: x * 2,
+    "integers": lambda lib, x: x.to(lib.int64),
+    "bools": lambda lib, x: x > 3,
+    "float64": lambda lib, x: x.to(lib.float64),
+}
+INDICES = {
+    "a list": lambda lib, x: x[[0, 2, -1, 0]],
+    "a mask of rows": lambda lib, x: x[x.sum(1) > 0],
+    "a mask of elements": lambda lib, x: x[x > 1],
+    "a mask without a hit": lambda lib, x: x[x > 1000],
+    "an ellipsis": lambda lib, x: x[..., 1],
+    "an ellipsis in the middle": lambda lib, x: x[1:, ..., None, 0],
+    "an ellipsis of no axes": lambda lib, x: x[0, ..., 1],
+    "nothing but an ellipsis": lambda lib, x: x[...],
+}
+
+
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("kind", TENSORS)
+def test_selections_are_torchs(kind, index):
+    mine = INDICES[index](genesis, TENSORS[kind](genesis, genesis.tensor(VALUES)))
+    theirs = INDICES[index](torch, TENSORS[kind](torch, torch.tensor(VALUES)))
+    assert mine.shape == tuple(theirs.shape) and mine.dtype.name == str(theirs.dtype).removeprefix("torch.")
+    assert_close(mine, theirs)
+
+
+def test_a_selection_is_a_copy_and_an_ellipsis_a_view():
+    x = genesis.tensor(VALUES)
+    rows, column = x[[0, 1]], x[..., 0]
+    rows.zero_()
+    assert_close(x.numpy(), VALUES)
+    column.zero_()
+    assert x[:, 0].tolist() == [0.0] * 4 and root_of(column) is x
+
+
+def test_selections_carry_gradients():
+    x = genesis.tensor(VALUES, requires_grad=True)
+    (x[[0, 0, 2]].sum() + x[x > 10].sum()).backward()
+    t = torch.tensor(VALUES, requires_grad=True)
+    (t[[0, 0, 2]].sum() + t[t > 10].sum()).backward()
+    assert_close(x.grad, t.grad)
+
+
+@pytest.mark.parametrize("index", [[4], [0, -5], [[0], [9]]])
+def test_positions_out_of_range_raise(index):
+    with pytest.raises(IndexError, match="out of range"):
+        genesis.tensor(VALUES)[index]
+
+
+def test_a_mask_that_does_not_fit_raises():
+    with pytest.raises(IndexError, match="does not fit"):
+        genesis.tensor(VALUES)[genesis.tensor([True, False])]
+
+
+def test_equality_is_torchs():
+    cases = [([1.0, 2.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, 3.0]), ([float("nan")], [float("nan")]), ([0.0], [-0.0]), ([], [])]
+    for left, right in cases:
+        mine, theirs = (lib.equal(lib.tensor(left), lib.tensor(right)) for lib in (genesis, torch))
+        assert mine is theirs
+    x = genesis.tensor(VALUES)
+    assert genesis.equal(x.t()[1:3], x[:, 1:3].t() * 1) and not genesis.equal(x, x.t())
+
+
+def test_what_was_read_is_not_what_is_written():
+    x = genesis.tensor(VALUES)
+    order = genesis.tensor([3, 2, 1, 0])
+    x[order] = x[[0, 1, 2, 3]]
+    assert_close(x.numpy(), VALUES[::-1])
+    order[order] = order
+    assert order.tolist() == [0, 1, 2, 3]
+    lists = x.tolist()
+    x[0] = 100.0
+    assert lists == VALUES[::-1].tolist()
+
+
+def test_many_joined_are_torchs():
+    parts = [VALUES[:, k : k + 2] for k in (0, 1, 2, 3, 4)] * 2
+    for join, dim in (("cat", 0), ("cat", 1), ("stack", 0), ("stack", 2), ("cat", -1)):
+        mine = getattr(genesis, join)([genesis.tensor(VALUES)[:, k : k + 2] for k in (0, 1, 2, 3, 4)] * 2, dim=dim)
+        assert_close(mine, getattr(torch, join)([torch.tensor(part) for part in parts], dim=dim))
