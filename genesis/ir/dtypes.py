@@ -28,9 +28,14 @@ class DType:
     """An element type: `name`, `itemsize` in bytes, `category` (0 bool, 1 integer, 2 floating, 3 complex) and NumPy's dtype.
 
     NumPy's of those that NumPy lacks is of ml_dtypes, which is loaded when it is first asked for.
+
+    Attributes:
+        compute: the dtype that arithmetic runs in: float32 for float16, bfloat16 and the dtypes of storage, complex64 for
+            complex32, and itself for others.
     """
 
-    __slots__ = ("_numpy", "category", "itemsize", "name", "rank")
+    __slots__ = ("_numpy", "category", "compute", "itemsize", "name", "rank")
+    compute: DType
 
     def __init__(self, name: str, itemsize: int, category: int, rank: int, in_numpy: bool = True) -> None:
         self.name = name
@@ -67,14 +72,6 @@ class DType:
     def is_signed(self) -> bool:
         return self.name not in ("bool", "uint8", "uint16", "uint32", "uint64")
 
-    @property
-    def compute(self) -> DType:
-        """The dtype that arithmetic runs in: float32 for float16 and bfloat16, which are storage dtypes, complex64 for
-        complex32."""
-        if self is complex32:
-            return complex64
-        return float32 if self.name in ("float16", "bfloat16") or self in STORED else self
-
     def __repr__(self) -> str:
         return f"{Library.name}.{self.name}"
 
@@ -110,6 +107,9 @@ STORED = frozenset(FLOATS_OF_8_BITS)  # for storage only: `Tensor.to` converts t
 # For files and other libraries.
 NAMED: dict[str, DType] = DTYPES | {d.name: d for d in (
     uint16, uint32, uint64, *FLOATS_OF_8_BITS, complex32, complex64, complex128)}
+for _dtype in NAMED.values():
+    _is_narrow = _dtype in (float16, bfloat16, *FLOATS_OF_8_BITS)
+    _dtype.compute = float32 if _is_narrow else complex64 if _dtype is complex32 else _dtype
 
 
 def _named(name: str) -> DType:

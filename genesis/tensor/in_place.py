@@ -116,7 +116,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
     _store(root, rederived(root, whole) if keeps_derivation else whole)
 
 
-def _takes_writes(trace: Trace | None) -> bool:
+def takes_writes(trace: Trace | None) -> bool:
     """Whether values of `trace` may be computed now to write them at once: it has few calls, a program that repeats wherever
     the script writes.
     """
@@ -128,7 +128,7 @@ def _takes_writes(trace: Trace | None) -> bool:
 
 def _is_written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
     """Write a small value into a view's part of memory of its root alone, if few calls lead to it; whether that was done."""
-    if root._requires_grad or value.node.nbytes > FEW or not _takes_writes(value.trace):
+    if root._requires_grad or value.node.nbytes > FEW or not takes_writes(value.trace):
         return False
     computed = realize(value)
 
@@ -167,7 +167,7 @@ def read_in_root(tensor: Tensor) -> None:
             or tensor.dtype is not root.dtype or tensor._element_map is not None):
         return
     del view, whole  # owners of the memory
-    if not (_takes_writes(thread_state.trace) and writable_memory(root, tensor) is not None):
+    if not (takes_writes(thread_state.trace) and writable_memory(root, tensor) is not None):
         tensor._array = call(OPERATIONS["view_at"], (root, tensor._layout))._array
 
 

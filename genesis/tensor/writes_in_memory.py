@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from genesis.execution.realize import realize
 from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_memory import SMALL, number_for, values_in_memory
-from genesis.tensor.in_place import note
+from genesis.tensor.in_place import note, takes_writes
 from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
@@ -36,13 +37,12 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
             return False
         if isinstance(value, Tensor) and value._base is root:  # `x[i] += y` ends so, and has been written
             return False
-        at, given = _index(index), _given(value, dtype)
-        if at is None or given is None:
+        if (at := _index(index)) is None or (given := _given(value, dtype)) is None:
             return False
         layout = tensor._layout
 
         def assign(memory: Memory) -> bool:
-            part = (memory if layout is None else memory.at(layout, dtype, dtype)).numpy(dtype)
+            part = (memory if layout is None else memory.at(layout, dtype, dtype)).read(dtype)
             try:
                 if not _is_little(part, at):
                     return False
@@ -94,8 +94,14 @@ def _is_plain_part(part: object) -> bool:
 
 
 def _given(value: object, dtype: DType) -> Any:
-    """The value as NumPy writes it; None for what is not in memory, or needs a conversion that NumPy does otherwise."""
-    return values_in_memory(value, dtype) if isinstance(value, Tensor) else number_for(value, dtype)
+    """The value as NumPy writes it; None for what is not in memory, or needs a conversion that NumPy does otherwise. A small
+    pending value is computed now, if few calls lead to it."""
+    if not isinstance(value, Tensor):
+        return number_for(value, dtype)
+    array = value._array
+    if array.memory is None and not array.node.differentiable and array.node.nbytes <= FEW and takes_writes(array.trace):
+        realize(array)
+    return values_in_memory(value, dtype)
 
 
 replayable_module(__name__)

@@ -83,7 +83,7 @@ class Memory:
         return ctypes.string_at(self.pointer, math.prod(self.layout.shape) * dtype.itemsize)
 
     def read(self, dtype: DType) -> Any:
-        """An array over this memory, to be read and dropped before anybody writes: it is not lent to the outside."""
+        """An array over this memory, to be read or written, and dropped at once: it is not lent to the outside."""
         if not self.buffer.device.memory.is_host:
             return self.numpy(dtype)
         shape, strides, offset = self.layout
