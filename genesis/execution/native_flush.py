@@ -1,7 +1,7 @@
 """Flushes without Python: the checks, the program and the end of a flush as instructions, for plans that have run often.
 
 They serve short programs of the host that read realized inputs and numbers, compute small results, and keep nothing for
-backward. They do the work of `flush`, or return MISSED before anything has happened, and then that runs. The GIL is held and
+backward, as after one. They do the work of `flush`, or return MISSED before anything has happened, and then that runs. The GIL is held and
 no Python runs, so no interrupt, finalizer or other thread comes between: what a flush drops, registers hold to the end.
 """
 
@@ -32,7 +32,7 @@ from genesis.tracing.trace import AT_END, BUSY, NO_POSITIONS, NOT_RUN, Array, Tr
 _ALTERNATING = 3  # plans at one place that are flushed by instructions: they differ in what somebody holds
 _PLAIN = {  # what a trace has whose flush is nothing but a program
     "run": None, "done": False, "eager": False, "is_interrupting": False, "backward": NOTHING, "lost": NO_POSITIONS,
-    "released": NO_POSITIONS, "ran": NOT_RUN, "read_while_busy": None,
+    "ran": NOT_RUN, "read_while_busy": None,
 }
 
 
@@ -54,7 +54,8 @@ def _is_plain(trace: Trace, plan: Plan) -> bool:
     segment = plan.segments[0] if len(plan.segments) == 1 else None
     return (
         segment is not None and segment.program is not None and segment.host is None and trace.device.memory.is_host
-        and not (plan.keeps or plan.saved or plan.views or trace.variables or collectives_of(trace)) and trace.backward is FREED
+        and not (plan.keeps or plan.saved or plan.views or collectives_of(trace)) and trace.backward is FREED
+        and trace.variables.__class__ is dict
         and scratch.is_shared(scratch.buffer(plan.arena_bytes)) and sum(segment.program.seconds()) < LONGEST and are_possible()
     )
 
@@ -85,6 +86,7 @@ class NativeFlush:
         self._marks = code.keep(array("Q", [len(arrays), *map(is_held, map(id, arrays))]))
         self._results = [(handle.index, handle.node.differentiable) for handle in handles]
         self._key = id(trace.step.plans), key_of(trace, tuple([handle.index for handle in handles]))
+        self._variables, self._released = [*trace.variables], trace.released
         self._ended = {name: getattr(trace, name) for name in AT_END}
         self._words = [code.keep(ResultWords(pool, trace.device, dict)) for _ in range(RUNS)]
         turn = code.keep(array("Q", [0]))
@@ -117,6 +119,7 @@ class NativeFlush:
     def _prepare(self, words: ResultWords) -> _Ending:
         """Go on if all is as it was, and fill the program's slots."""
         code, trace = self._code, self._trace
+        self._require_leaves()  # first, as a subclass of Tensor may run Python for an attribute
         require_settings(code)
         code.require_attribute(critical, "running", False)
         state = code.attribute(code.constant(thread_state), "__dict__")
@@ -141,8 +144,17 @@ class NativeFlush:
         for name, value in {**_PLAIN, "device": self._device}.items():
             code.emit("IS", code.attribute(trace, name), Constant(value))
         code.emit("IS_NOT", code.attribute(trace, "closed"), Constant(BUSY))
-        code.emit("SIZE", code.attribute(trace, "variables"), 0)
+        released = code.attribute(trace, "released")
+        code.emit("EQUAL" if self._released else "IS", released, Constant(self._released))
         return traces
+
+    def _require_leaves(self) -> None:
+        """Go on if the trace has as many variables, of leaves that are no views: the trace may refer to them when it ends."""
+        code = self._code
+        variables = code.attribute(self._trace, "variables")
+        code.emit("SIZE", variables, len(self._variables))
+        for index in self._variables:
+            code.emit("IS", code.attribute(code.item(variables, index), "_base"), Constant(None))
 
     def _note_use(self) -> None:
         """Note in the cache of plans that the plan is used, as `find_plan` does; go on if it is still there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations
 from math import gcd
 from operator import add
@@ -44,6 +44,7 @@ def colliding_axes(at: Layout) -> tuple[int, int] | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def is_injective(at: Layout) -> bool:
     """Whether each element of memory is reached at most once. False if that would take long to decide.
 

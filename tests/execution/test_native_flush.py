@@ -7,11 +7,13 @@ import weakref
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 from genesis.execution.flush import FLUSH_HOOKS, OFTEN
 from genesis.runtime.counters import replayed
 from genesis.runtime.plan_cache import REPLAY, PlanCache
+from tests.tolerances import assert_close
 
 
 def often(look, times=OFTEN + 4):
@@ -218,3 +220,82 @@ def test_an_argument_that_ends_the_trace_is_followed_by_others():
         compiled, y = genesis.compile(program), genesis.tensor(2.0)
         assert compiled(shared, y).tolist() == program(shared, y).tolist()
         assert genesis.stack([shared.reshape(2), genesis.ones(2), genesis.zeros(2)]).sum().item() == 4
+
+
+def _step(lib, w, x, retain_graph=False):
+    w.grad = None
+    loss = lib.sin(w * x).sum()
+    loss.backward(retain_graph=retain_graph)
+    return loss
+
+
+def test_flushes_after_backward_have_torchs_gradients():
+    w, theirs = genesis.arange(5.0).requires_grad_(), torch.arange(5.0).requires_grad_()
+    before = replayed[0]
+    for step in range(2 * OFTEN):
+        x = np.random.default_rng(step).random(5, np.float32)
+        loss, expected = _step(genesis, w, genesis.tensor(x)), _step(torch, theirs, torch.tensor(x))
+        assert_close(loss, expected)
+        assert_close(w.grad, theirs.grad)
+        with genesis.no_grad():
+            w -= 0.1 * w.grad
+        with torch.no_grad():
+            theirs -= 0.1 * theirs.grad
+        assert_close(w, theirs)
+    assert replayed[0] - before > OFTEN
+
+
+def test_what_backward_released_is_part_of_a_flush():
+    w, x = genesis.arange(5.0).requires_grad_(), genesis.full((5,), 0.5)
+    for step in range(3 * OFTEN):
+        retains = step % 3 == 1
+        loss = _step(genesis, w, x, retains)
+        once = w.grad.tolist()
+        if retains:
+            loss.backward()
+            assert_close(w.grad, 2 * np.array(once, np.float32))
+        else:
+            with pytest.raises(RuntimeError, match="retain_graph"):
+                loss.backward()
+
+
+def test_hooks_run_and_views_as_leaves_die_after_flushes_by_instructions():
+    w, x = genesis.arange(5.0).requires_grad_(), genesis.full((5,), 0.5)
+    expected = 0.5 * np.cos(np.arange(5) * 0.5)
+    for _ in range(OFTEN + 8):
+        _step(genesis, w, x)
+        assert_close(w.grad, expected.astype(np.float32))
+    handle, seen = w.register_hook(lambda grad: seen.append(grad.tolist()) or grad * 2), []
+    _step(genesis, w, x)
+    assert_close(w.grad, (2 * expected).astype(np.float32))
+    assert len(seen) == 1
+    handle.remove()
+    views = []
+    for _ in range(OFTEN):
+        leaf = w.detach().view(5).requires_grad_()
+        views.append(weakref.ref(leaf))
+        _step(genesis, leaf, x)
+        assert_close(leaf.grad, expected.astype(np.float32))
+    del leaf
+    gc.collect()
+    assert [view() for view in views] == [None] * OFTEN
+
+
+def test_handlers_that_derive_the_same_disturb_nothing():
+    w, x, wrong = genesis.arange(4.0).requires_grad_(), genesis.full((4,), 0.25), []
+
+    def handler(*_):
+        other = genesis.full((4,), 2.0).requires_grad_()
+        _step(genesis, other, x)
+        wrong.extend([g for g in other.grad.tolist() if abs(g - 0.25 * np.cos(0.5)) > 1e-6])
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+        for _ in range(400):
+            _step(genesis, w, x)
+            wrong.extend([g for k, g in enumerate(w.grad.tolist()) if abs(g - 0.25 * np.cos(0.25 * k)) > 1e-6])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not wrong
