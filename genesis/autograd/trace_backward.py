@@ -112,7 +112,7 @@ class TraceBackward:
                      for reader, seen in reads.items()} if needed else reads
             return tuple(ends), tuple(ends.values()), tuple(rest), tuple(rest.values()), reads, frozenset(reads)
 
-        step = trace.record(key, unwatched(build), grad=self.create_graph)
+        step = trace.record(key, lambda graph: unwatched(build)(graph), grad=self.create_graph)
         ends, end_values, rest, rest_values, reads, readers = step.result
         lacks_values = bool(shape_only) and any(i in shape_only for seen in reads.values() for i in seen)
         if lacks_values and self.create_graph and transient_collectives(source):

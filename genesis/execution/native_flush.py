@@ -1,8 +1,9 @@
 """Flushes without Python: the checks, the program and the end of a flush as instructions, for plans that have run often.
 
 They serve short programs of the host that read realized inputs and numbers, compute small results, and keep nothing for
-backward, as after one. They do the work of `flush`, or return MISSED before anything has happened, and then that runs. The GIL is held and
-no Python runs, so no interrupt, finalizer or other thread comes between: what a flush drops, registers hold to the end.
+backward, as after one. They do the work of `flush`, or return MISSED before anything has happened, and then that runs. The GIL
+is held and no Python runs, so no interrupt, finalizer or other thread comes between: what a flush drops, registers hold to the
+end.
 """
 
 from __future__ import annotations
