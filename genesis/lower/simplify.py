@@ -236,7 +236,7 @@ def _shows(node: Node, base: int, at: Mapping[str, Any]) -> bool:
 def _is_identity(node: Node) -> bool:
     """Whether a view of a value of its own shape is the identity. A barrier must not be seen through."""
     at = node.attrs
-    return "barrier" not in at and tuple(at["strides"]) == contiguous_strides(node.shape) and not at["offset"]
+    return "barrier" not in at and not at["offset"] and Layout(node.shape, tuple(at["strides"]), 0).is_contiguous
 
 
 def _constant(kept: Sequence[Node], index: int) -> Scalar | None:

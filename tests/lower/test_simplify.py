@@ -191,6 +191,16 @@ becomes
 %2 = neg(%1) : float32[6, 2]
 return %2
 
+# a view of all elements in their order is none, whatever the strides of an axis of one
+%0 = input() : float32[4, 1, 3]
+%1 = reshape(%0, shape=(4, 1, 3), strides=(3, 0, 1), offset=0) : float32[4, 1, 3]
+%2 = sum(%1, axes=(0,)) : float32[1, 3]
+return %2
+becomes
+%0 = input() : float32[4, 1, 3]
+%1 = sum(%0, axes=(0,)) : float32[1, 3]
+return %1
+
 # two transpositions are none
 %0 = input() : float32[2, 3]
 %1 = transpose(%0, shape=(3, 2), strides=(1, 3), offset=0) : float32[3, 2]
