@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from genesis.ir.dtypes import bfloat16, float16, int32
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ops.conversion import rewritten, stop_gradient
 from genesis.ops.elementwise import abs as size
 from genesis.ops.elementwise import div as quotient
@@ -17,8 +17,18 @@ from genesis.ops.rows import integral, nonzero_divisor
 
 # ---- integers ----
 _AS_INT = "convert one with .to(genesis.int64)"
-gcd = integral("gcd", np.gcd, "The greatest number that divides both; 0 of 0 and 0.", bools=_AS_INT, kind="host")
-lcm = integral("lcm", np.lcm, "The least number, not negative, that both divide.", bools=_AS_INT, kind="host")
+gcd = integral("gcd", np.gcd, "The greatest number that divides both; 0 of 0 and 0.", bools=_AS_INT, cost=32)
+
+
+def _multiple(node: Node, x: Value, y: Value) -> Value:
+    common = gcd(x, y)
+    return size(x.graph.add("floor_divide", (x, where(common == 0, 1, common)), x.shape, x.dtype) * y)
+
+
+lcm = integral(
+    "lcm", lambda x, y: np.abs(np.lcm(x, y)), "The least number, not negative, that both divide.", bools=_AS_INT, kind="host",
+    formula=_multiple,
+)
 
 
 # ---- floating numbers ----

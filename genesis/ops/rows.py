@@ -8,6 +8,7 @@ The kernel body is `emit(k, *values)`; without one it is the method of `k` with 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import partial
 from typing import Unpack
 
@@ -164,10 +165,11 @@ def logical(name: str, ref: Reference, emit: Emitter, **names: Unpack[Names]) ->
 
 
 def integral(
-    name: str, ref: Reference, doc: str | None = None, *, bools: str = "", kind: str = "elementwise", **names: Unpack[Names]
+    name: str, ref: Reference, doc: str | None = None, *, bools: str = "", kind: str = "elementwise", cost: int = 1,
+    formula: Callable[..., Value] | None = None, **names: Unpack[Names],
 ) -> Operation:
     """A row of two integers (or bools, unless there is an alternative for them)."""
-    primitive(name, kind, reference=lambda node, x, y: ref(x, y))
+    primitive(name, kind, reference=lambda node, x, y: ref(x, y), cost=cost, formula=formula)
 
     @composite(name, 2, ref=ref, doc=doc, **Names(in_place=True) | names)
     def define(input: Value, other: Value) -> Value:

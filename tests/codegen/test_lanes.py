@@ -10,6 +10,7 @@ import pytest
 from test_vector_math import compiled
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I64
 from genesis.codegen.cpu.vector_math import random_bits
@@ -52,6 +53,13 @@ def floats(dtype: str, size: int = 4096) -> tuple[np.ndarray, np.ndarray]:
     a[::2] = rng.standard_normal(size // 2) * 10.0 ** rng.uniform(-30, 30, size // 2)
     b[::3] = rng.standard_normal(b[::3].size) * 10.0 ** rng.uniform(-30, 30, b[::3].size)
     return a, b
+
+
+@pytest.mark.parametrize("dtype", [*SIGNED, "uint8"])
+def test_gcd_of_all_pairs_of_extremes_is_numpys(dtype: str) -> None:
+    a, b = integers(dtype)
+    gcd = run(lambda lanes, x, y: Arithmetic(lanes, dtype).gcd(x, y), [(a, dtype), (b, dtype)], dtype, np.empty_like(a))
+    np.testing.assert_array_equal(gcd, np.gcd(a, b))
 
 
 @pytest.mark.parametrize("dtype", [*SIGNED, "uint8"])

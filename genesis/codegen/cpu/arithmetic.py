@@ -8,7 +8,7 @@ from functools import partial
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.complex_memory import Pair
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import FLOATING, REGISTER_TYPE, UNSIGNED
+from genesis.codegen.cpu.registers import FLOATING, REGISTER_TYPE, UNSIGNED, zero
 from genesis.codegen.cpu.vector_math import FUNCTIONS
 from genesis.ir.annotations import AnyFunction
 from genesis.ops import PRIMITIVES
@@ -85,6 +85,29 @@ class Arithmetic:
         minus = b.select(odd, b.constant(dtype, -1), b.constant(dtype, 1))
         unit = b.select(b.compare("==", x, -1, dtype), minus, unit)
         return b.select(negative, unit, result)
+
+    def gcd(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        """The greatest common divisor, by differences of odd numbers (J. Stein, "Computational problems associated with Racah
+        algebra", J. Comput. Phys. 1, 1967); of 0 and y it is |y|."""
+        b = self.lanes
+
+        def odd(x: ir.Value) -> ir.Value:
+            """x without its factors 2; 0 stays."""
+            nothing = b.builder.icmp_unsigned("==", x, zero(x.type))
+            return b.shift_right_logical(x, b.select(nothing, 0, b.trailing_zeros(b.select(nothing, 1, x))))
+
+        def step(u: ir.Value, v: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
+            low, high = (b.intrinsic(name, u.type, [u, v]) for name in ("umin", "umax"))
+            rest = odd(b.subtract(high, low))
+            goes_on = b.builder.icmp_unsigned("!=", rest, zero(rest.type))
+            return goes_on, [b.select(goes_on, rest, low), low]
+
+        x, y = (b.absolute(value, self.dtype) for value in b.matched(x, y))
+        either = b.logical_or(x, y)
+        twos = b.trailing_zeros(b.select(b.compare("==", either, 0, self.dtype), 1, either))
+        u, v = b.select(b.compare("==", x, 0, self.dtype), y, x), b.select(b.compare("==", y, 0, self.dtype), x, y)
+        found, _ = b.repeated([odd(u), odd(v)], step)
+        return b.shift_left(found, twos)
 
     def sign(self, x: ir.Value) -> ir.Value:
         b = self.lanes

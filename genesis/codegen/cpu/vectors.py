@@ -269,6 +269,22 @@ class Vectors:
         result.add_incoming(mended, after)
         return result
 
+    def repeated(self, state: Sequence[Value], step: Callable[..., tuple[ir.Value, Sequence[ir.Value]]]) -> list[ir.Value]:
+        """`goes_on, state = step(*state)` until no lane goes on. A step leaves the state of lanes that are through as it is."""
+        before, loop, done = self.builder.block, *(self.builder.append_basic_block(name) for name in ("repeat", "repeated"))
+        start = self.matched(*state)
+        self.builder.branch(loop)
+        self.builder.position_at_end(loop)
+        phis = [self.builder.phi(value.type) for value in start]
+        goes_on, following = step(*phis)
+        again = self.any_lane(goes_on)
+        for phi, first, value in zip(phis, start, following, strict=True):
+            phi.add_incoming(first, before)
+            phi.add_incoming(value, self.builder.block)
+        self.builder.cbranch(again, loop, done)
+        self.builder.position_at_end(done)
+        return list(following)
+
     def per_lane(self, function: ir.Function, *arguments: ir.Value) -> ir.Value:
         """A scalar function applied to each lane in turn: for rare paths."""
         arguments = tuple(self.matched(*arguments))
@@ -307,6 +323,10 @@ class Vectors:
 
     def logical_not(self, x: ir.Value) -> ir.Value:
         return self.logical_xor(x, -1)
+
+    def trailing_zeros(self, x: ir.Value) -> ir.Value:
+        """The zeros below an integer's lowest one; undefined for 0."""
+        return self.intrinsic("cttz", x.type, [x, ir.Constant(I1, 1)])
 
     def rotate_left(self, x: Value, count: Value) -> ir.Value:
         x, count = self.matched(x, count)

@@ -82,6 +82,7 @@ INTEGER = COMPARISONS | {
     "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})", "neg": "{t}(-{0})", "abs": "{t}(abs({0}))",
     "floor_divide": "{t}(integer_floor_divide({0}, {1}))", "remainder": "{t}(integer_remainder({0}, {1}))",
     "fmod": "{t}(integer_fmod({0}, {1}))", "pow": "{t}(integer_power({0}, {1}))",
+    "gcd": "{t}(greatest_common_divisor({0}, {1}))",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "sign": "{t}(int64({0} > 0) - int64({0} < 0))",
     "floor": "{0}", "ceil": "{0}", "trunc": "{0}", "round": "{0}",
     "isnan": "False", "isinf": "False", "isfinite": "True",

@@ -75,6 +75,14 @@ def integer_power(x: int, y: int) -> int:
 
 
 @device_function
+def greatest_common_divisor(x: int, y: int) -> int:
+    """By Euclid's algorithm."""
+    while y != 0:
+        x, y = y, integer_fmod(x, y)
+    return abs(x)
+
+
+@device_function
 def shifted_left(x: int, count: int, bits: int) -> int:
     """0 for a count that is negative or no less than the width."""
     return x << count if 0 <= count < bits else x - x
