@@ -1,6 +1,7 @@
 """Host operations with a formula become other primitives, which have kernels.
 
-Before: a simplified graph. After: no node of real numbers has a primitive with a formula.
+Before: a simplified graph. After: no node of real numbers has a primitive with a formula that
+takes it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ def apply_formulas(graph: Simplified) -> Simplified:
     result = Rewriting(graph)
     for node in graph.nodes:
         formula = PRIMITIVES[node.op].formula
-        if formula is None or node.dtype.is_complex:
+        moved = result.moved(node)
+        instead = formula(moved, *map(result.value, moved.inputs)) if formula and not node.dtype.is_complex else None
+        if instead is None:
             result.copy(node)
         else:
-            moved = result.moved(node)
-            result.put(formula(moved, *map(result.value, moved.inputs)).index)
+            result.put(instead.index)
     return resimplified(result.finished())

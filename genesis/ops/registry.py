@@ -42,7 +42,7 @@ class Primitive:
         reference: `reference(node, *arrays)` computes it in NumPy.
         into: of a host operation: `into(node, out, *arrays)` writes to an `out` that does not overlap the operands.
         contiguous: whether a host operation requires contiguous operands.
-        formula: of a host operation on real numbers: `formula(node, *inputs)`, the Value of other primitives that have kernels.
+        formula: of a host operation on real numbers: `formula(node, *inputs)`, the Value of others, which have kernels, or None.
         native: whether a host operation has a CPU kernel that handles every call and never fails.
         part_of: (primitive, function): it is that function of the value of the other primitive, which has the same inputs and
             attributes.
@@ -63,7 +63,7 @@ class Primitive:
     def __init__(
         self, name: str, kind: str, *, grad: Gradient | None = None, adjoint: Gradient | None = None,
         reference: Reference | None = None, into: Callable[..., None] | None = None, contiguous: bool = False,
-        formula: Callable[..., Value] | None = None, native: bool = False,
+        formula: Callable[..., Value | None] | None = None, native: bool = False,
         part_of: tuple[str, Callable[[Value], Value]] | None = None, emit: Emitter | None = None, cost: int = 1,
         exact: bool = False, vector: str | None = None, cuda: str | None = None,
         fault: Callable[[Node, int, int], Exception] | None = None, draws: bool = False,

@@ -15,8 +15,8 @@ from typing import Unpack
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType, bool_
-from genesis.ir.errors import DivisorError, UnsupportedTypeError
+from genesis.ir.dtypes import DType, bool_, int64
+from genesis.ir.errors import ArgumentError, DivisorError, UnsupportedTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ops.registry import (
     Emitter,
@@ -46,7 +46,9 @@ def _refuse_bools(name: str, dtype: DType, instead: str) -> None:
         raise TypeError(f"{name}: wants numbers, got bool; {instead}")
 
 
-def _refused(node: Node, value: int, extent: int) -> DivisorError:
+def _refused(node: Node, value: int, extent: int) -> DivisorError | ArgumentError:
+    if "name" not in node.attrs:
+        return ArgumentError(node.attrs["refusal"])
     return DivisorError(f"{node.attrs['name']}: ZeroDivisionError: an integer is divided by 0; want other divisors, or floats")
 
 
@@ -70,6 +72,12 @@ def nonzero_divisor(name: str, y: Value) -> Value:
     if source.op == "check_divisor" or (source.op == "constant" and source.attrs["value"] != 0):
         return y
     return y.graph.add("check_divisor", (y,), y.shape, y.dtype, {"name": name})
+
+
+def checked(condition: Value, refusal: str) -> Value:
+    """A condition; the program raises ArgumentError where it does not hold."""
+    number = cast(condition, int64)
+    return cast(number.graph.add("check_divisor", (number,), number.shape, number.dtype, {"refusal": refusal}), bool_)
 
 
 def _with_whole_numbers(given: list[Value], *operands: Value) -> tuple[Value, ...]:
