@@ -1,4 +1,4 @@
-"""Histograms: counts in the cells of a grid of a known shape, and its edges. Between even edges of one example they are kernels."""
+"""Histograms: counts in the cells of a grid of a known shape, and its edges. Between even edges they are kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from genesis.ops.counting import each, node_of
 from genesis.ops.elementwise import clamp, where
 from genesis.ops.indexing import gather_value, scatter_value
 from genesis.ops.joining import cat
-from genesis.ops.reduction import amax, amin, sum as sum_of
+from genesis.ops.reduction import amax, amin
+from genesis.ops.reduction import sum as sum_of
 from genesis.ops.registry import cast, composite, expand, primitive
 from genesis.ops.rows import checked
 from genesis.ops.source import iota

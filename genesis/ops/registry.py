@@ -42,7 +42,7 @@ class Primitive:
         reference: `reference(node, *arrays)` computes it in NumPy.
         into: of a host operation: `into(node, out, *arrays)` writes to an `out` that does not overlap the operands.
         contiguous: whether a host operation requires contiguous operands.
-        formula: of a host operation on real numbers: `formula(node, *inputs)`, the Value of others, which have kernels, or None.
+        formula: of a host operation on real numbers: `formula(node, *inputs)`, the Value of others that have kernels, or None.
         native: whether a host operation has a CPU kernel that handles every call and never fails.
         part_of: (primitive, function): it is that function of the value of the other primitive, which has the same inputs and
             attributes.

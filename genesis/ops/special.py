@@ -3,12 +3,14 @@ expressions are composites elsewhere."""
 
 from __future__ import annotations
 
+from math import gamma as gamma_of
+from math import inf, pi
 from math import log as ln
-from math import pi
 from typing import Any
 
 import numpy as np
 
+from genesis.ir.dtypes import float64
 from genesis.ir.graph import Value
 from genesis.ops.elementwise import erfc, exp, log, sign, sin, where
 from genesis.ops.registry import (
@@ -46,9 +48,13 @@ def _one(
     return define
 
 
-def two(name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, **names: Any) -> Operation:
-    """A row of two inputs, promoted and broadcast."""
-    primitive(name, "host", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y))
+def two(
+    name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, vector: str | None = None, cost: int = 1,
+    **names: Any,
+) -> Operation:
+    """A row of two inputs, promoted and broadcast. Kernels compute rows with a `vector` function."""
+    primitive(name, "elementwise" if vector else "host", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y),
+              vector=vector, cost=cost)
 
     @composite(name, 2, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
     def define(input: Value, other: Value) -> Value:
@@ -93,13 +99,11 @@ def _trigamma(x: Value) -> Value:
 
 
 def _polygamma(n: int, x: Value) -> Value:
-    return x.graph.add("polygamma", (x,), x.shape, x.dtype, {"n": n})
-
-
-primitive(
-    "polygamma", "host", grad=lambda g, y, x: g * _polygamma(y.node.attrs["n"] + 1, x),
-    reference=lambda node, x: from_scipy("polygamma")(node.attrs["n"], x),
-)
+    """Of order 1 or more, in float64, in which n! overflows later."""
+    if n == 1:
+        return _trigamma(x)
+    factorial = gamma_of(n + 1) if n < 171 else inf
+    return cast(zeta(float(n + 1), cast(x, float64)) * (factorial if n % 2 else -factorial), x.dtype)
 
 
 @composite("polygamma", (1,), method=False, namespace="special")
@@ -111,7 +115,7 @@ def polygamma(n: int, input: Value) -> Value:
     """
     if n < 0:
         raise ValueError(f"polygamma: n is {n}; want 0 or more")
-    return digamma(input) if n == 0 else rounded_once(_trigamma if n == 1 else lambda x: _polygamma(n, x))(input)
+    return digamma(input) if n == 0 else rounded_once(lambda x: _polygamma(n, x))(input)
 
 
 @composite("mvlgamma", aliases=("special.multigammaln",), in_place=True)
@@ -126,7 +130,7 @@ def mvlgamma(input: Value, p: int) -> Value:
 
 zeta: Operation = two(
     "zeta", "zeta", "The Hurwitz zeta function: the sum of (k + q)^-x.",
-    lambda g, y, x, q: (_fixed("zeta", x), -g * x * zeta(x + 1, q)),
+    lambda g, y, x, q: (_fixed("zeta", x), -g * x * zeta(x + 1, q)), vector="zeta_function", cost=400,
 )
 
 # ---- the normal distribution ----

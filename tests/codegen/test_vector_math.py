@@ -169,7 +169,7 @@ NUMPY = {
     "frexp": lambda x: np.frexp(x)[0], "frexp_exponent": lambda x: np.frexp(x)[1].astype(x.dtype),
     **{name: getattr(scipy.special, name) for name in ("erfcx", "ndtri", "log_ndtr")}, **BESSEL, **MODIFIED,
 }  # fmt: skip
-ARITY = {"pow": 2, "atan2": 2, "nextafter": 2}
+ARITY = {"pow": 2, "atan2": 2, "nextafter": 2, "zeta": 2}
 
 
 def numpy_reference(name: str) -> Callable[..., np.ndarray]:
@@ -269,7 +269,7 @@ COUNT = {"float32": 100_000, "float64": 1_000}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"nextafter"}))  # whose results are numbers, not roundings
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"nextafter", "zeta"}))  # whose results are numbers, not roundings
 def test_error_stays_within_the_stated_bound(name: str, dtype: str) -> None:
     slow = dtype == "float64" and name in (*BESSEL, *MODIFIED)  # in mpmath
     error, where = worst_error(name, dtype, 200 if slow else COUNT[dtype])
@@ -279,6 +279,27 @@ def test_error_stays_within_the_stated_bound(name: str, dtype: str) -> None:
 def test_erfc_stays_within_two_ulp_where_it_is_small_beside_one() -> None:
     error, where = worst_of("erfc", "float64", elementwise("erfc", "float64"), [np.linspace(0.7, 1.1, 4000)])
     assert error <= 2.0, where
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float32", 1.0), ("float64", 8.0)])
+def test_zeta_is_mpmaths_of_terms_from_before_and_after_0(dtype: str, bound: float) -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([1 + 10.0 ** rng.uniform(-4, 2, 100), rng.integers(2, 20, 60)]).astype(dtype)
+    q = np.concatenate([10.0 ** rng.uniform(-2, 1.3, 100), -rng.uniform(0, 30, 50), -(10.0 ** rng.uniform(-6, 0, 10))])
+    q = q.astype(dtype)
+    with mpmath.workprec(400):  # of small sums it has an absolute error
+        terms = [[mpmath.mpf(float(b) + k) ** -float(a) for k in range(max(0, int(-b) + 1))] for a, b in zip(x, q, strict=True)]
+        found = [float(mpmath.fsum(t) + mpmath.zeta(float(a), mpmath.mpf(float(b)) + len(t)))
+                 for t, a, b in zip(terms, x, q, strict=True)]
+        largest = [float(max([0, *map(abs, t)])) for t in terms]
+    want, limits = np.array(found), np.finfo(dtype)
+    kept = (np.abs(want) > 1e3 * limits.tiny) & (np.abs(want) < limits.max)
+    got = elementwise("zeta", dtype, 2)(x, q)
+    unit = np.maximum(np.abs(want), largest) * limits.eps
+    assert (np.abs(got - want) <= bound * unit)[kept].all()
+    ends = np.array([1, 0.5, np.nan, 2, 3, 2.5, 3, 1e20, np.inf]), np.array([2.0, 2, 0, 0, -4, -0.5, np.inf, 1.5, 0.5])
+    ended = elementwise("zeta", dtype, 2)(*[end.astype(dtype) for end in ends])
+    np.testing.assert_array_equal(ended, [np.inf, np.nan, np.inf, np.inf, np.inf, np.nan, 0, 0, np.inf])
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "tanh", "erf", "pow"])

@@ -144,7 +144,7 @@ REFUSED = [
     (lambda x: genesis.bincount(genesis.tensor([1, -1])), r"bincount: wants ints of 0 or more"),
     (lambda x: genesis.histogram(x, 2, range=(1.0, 0.0)), r"histogram: range is \(1.0, 0.0\); want the lower end"),
     (lambda x: genesis.histogram(x, 0), r"histogram: bins are \[0\]; want one at least"),
-    (lambda x: genesis.histogram(x / 0, 2).hist.tolist(), r"histogram: the numbers that the bins are to be between are not finite"),
+    (lambda x: genesis.histogram(x / 0, 2).hist.tolist(), r"the numbers that the bins are to be between are not finite"),
     (lambda x: genesis.histogramdd(x, [1, x[0]] + [1] * 4), r"histogramdd: bins are .*; want one at least of each axis"),
     (lambda x: genesis.hsplit(x, 4), r"extent 6 of dim 1 is not divisible by 4; use tensor_split"),
     (lambda x: genesis.vsplit(x[0], 2), r"shape \(6,\) has 1 axes; want 2 at least"),

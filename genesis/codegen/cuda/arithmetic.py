@@ -9,9 +9,11 @@ functions of that type in libdevice, and `{bits}` an integer's width.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
-from genesis.ops import PRIMITIVES
+from genesis.codegen.cpu.vector_math import formula_of
+from genesis.ops import PRIMITIVES, Primitive
 
 FLOATING = frozenset(("float64", "float32", "float16", "bfloat16"))
 
@@ -67,6 +69,14 @@ COMPARISONS = {
     "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
     "where": "{1} if {0} else {2}",
 }
+
+
+def _of_float64(row: Primitive) -> str:
+    """The call of a formula that is a function of kernels, in float64."""
+    operands = [f"float64({{{n}}})" for n in range(len(signature(formula_of(row.name)).parameters))]
+    return f"{{t}}({row.name}({', '.join(operands)}))"
+
+
 FLOAT = COMPARISONS | {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "abs({0})",
     "floor_divide": "{t}(floor_divide({0}, {1}))", "remainder": "remainder({0}, {1})", "fmod": "math.fmod({0}, {1})",
@@ -77,7 +87,7 @@ FLOAT = COMPARISONS | {
     "floor": "math.floor({0})", "ceil": "math.ceil({0})", "trunc": "math.trunc({0})", "round": "libdevice.rint{f}({0})",
     "isnan": "{0} != {0}", "isinf": "abs({0}) == {t}(math.inf)", "isfinite": "abs({0}) < {t}(math.inf)",
     "complex": "complex({0}, {1})",
-} | {row.name: row.cuda or f"{{t}}({row.name}(float64({{0}})))" for row in PRIMITIVES.values() if row.cuda or row.vector}
+} | {row.name: row.cuda or _of_float64(row) for row in PRIMITIVES.values() if row.cuda or row.vector}
 INTEGER = COMPARISONS | {
     "add": "{t}({0} + {1})", "sub": "{t}({0} - {1})", "mul": "{t}({0} * {1})", "neg": "{t}(-{0})", "abs": "{t}(abs({0}))",
     "floor_divide": "{t}(integer_floor_divide({0}, {1}))", "remainder": "{t}(integer_remainder({0}, {1}))",

@@ -115,6 +115,19 @@ def where(condition: Number, a: Operand, b: Operand) -> Number:
     return one.like(one.lanes.select(condition.value, raw(a), raw(b)))
 
 
+def repeated(
+    like: Number, state: Sequence[Operand], step: Callable[..., tuple[Number, Sequence[Number]]]
+) -> list[Number]:
+    """`goes_on, state = step(*state)` until no lane goes on, as in `Vectors.repeated`; the state are numbers as `like`."""
+
+    def stepped(*values: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
+        goes_on, following = step(*map(like.like, values))
+        return goes_on.value, [one.value for one in following]
+
+    _, *start = like.lanes.matched(like.value, *map(raw, state))
+    return [like.like(value) for value in like.lanes.repeated(start, stepped)]
+
+
 def square_root(x: Number) -> Number:
     return x.like(x.lanes.square_root(x.value))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 from genesis.codegen.cpu.vector_math import formula_of
@@ -14,7 +16,7 @@ from genesis.ops import PRIMITIVES
 EXPRESSIONS = {
     "add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide": "{} / {}", "negate": "-{}", "absolute": "abs({})",
     "fma": "libdevice.fma({}, {}, {})", "square_root": "math.sqrt({})", "copy_sign": "math.copysign({}, {})",
-    "rint": "libdevice.rint({})", "is_nan": "{0} != {0}", "select": "{1} if {0} else {2}",
+    "rint": "libdevice.rint({})", "floor": "math.floor({})", "is_nan": "{0} != {0}", "select": "{1} if {0} else {2}",
     "logical_and": "{} & {}", "logical_or": "{} | {}", "logical_xor": "{} ^ {}", "logical_not": "not {}",
     "shift_left": "{} << {}", "shift_right_arithmetic": "{} >> {}",
     "bitcast_to_int": "libdevice.double_as_longlong({})", "bitcast_to_float": "libdevice.longlong_as_double({})",
@@ -28,10 +30,11 @@ class Lines:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.indent = "    "
 
     def line(self, expression: str) -> str:
         name = f"v{len(self.lines)}"
-        self.lines.append(f"    {name} = {expression}")
+        self.lines.append(f"{self.indent}{name} = {expression}")
         return name
 
     def __getattr__(self, operation: str) -> Callable[..., str]:
@@ -55,10 +58,31 @@ class Lines:
         return f"math.{name}"
 
     def per_lane(self, function: str, x: str) -> str:
-        return f"{function}({x})"
+        return self.line(f"{function}({x})")
 
     def patched(self, value: str, mask: str, rare: Callable[[], str]) -> str:
-        return self.line(f"{rare()} if {mask} else {value}")
+        mended = self.line(value)
+        with self.block(f"if {mask}:"):
+            self.lines.append(f"{self.indent}{mended} = {rare()}")
+        return mended
+
+    def matched(self, *values: str | float) -> list[str]:
+        return [*map(_spelled, values)]
+
+    def repeated(self, state: Sequence[str], step: Callable[..., tuple[str, Sequence[str]]]) -> list[str]:
+        names = [self.line(value) for value in state]
+        with self.block("while True:"):
+            goes_on, following = step(*names)
+            self.lines.append(f"{self.indent}{', '.join(names)} = {', '.join(following)}")
+            self.lines.append(f"{self.indent}if not {goes_on}: break")
+        return names
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        self.lines.append(self.indent + head)
+        self.indent += "    "
+        yield
+        self.indent = self.indent[:-4]
 
 
 def _spelled(value: str | float) -> str:
@@ -68,10 +92,11 @@ def _spelled(value: str | float) -> str:
 
 
 def _function(name: str) -> Any:
-    """A formula as a device function of a float64 number."""
-    lines = Lines()
-    result = formula_of(name)(Number(lines, "x", "float64")).value  # type: ignore[arg-type]
-    text = "\n".join([f"def {name}(x):", *lines.lines, f"    return {result}"])
+    """A formula as a device function of float64 numbers."""
+    lines, formula = Lines(), formula_of(name)
+    names = list(signature(formula).parameters)
+    result = formula(*[Number(lines, x, "float64") for x in names]).value  # type: ignore[arg-type]
+    text = "\n".join([f"def {name}({', '.join(names)}):", *lines.lines, f"    return {result}"])
     namespace = {**DTYPES, "libdevice": libdevice, "math": math, "__name__": __name__}
     exec(compile(text, f"<{name}>", "exec"), namespace)
     return device_function(namespace[name])
