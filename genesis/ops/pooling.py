@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import TypeVar
 
 from genesis.ir.dtypes import int32, int64
@@ -225,8 +226,13 @@ def _adaptive_avg_pool(axes: int) -> Operation:
         return sum(where(mask, rows, 0), -1) / sum(cast(mask, rows.dtype), -1)
 
     def define(input: Value, output_size: PerAxis | None) -> Value:
-        y = widened(input)
-        for axis, count in enumerate(_counts(name, input, output_size, axes), input.ndim - axes):
+        y, counts, lead = widened(input), _counts(name, input, output_size, axes), input.ndim - axes
+        parts = [(count, *divmod(extent, count)) for extent, count in zip(input.shape[lead:], counts, strict=True)]
+        if not any(rest for _, _, rest in parts):
+            # One sum, whose gradient is the same along all axes: rows of pixels are then one axis in the kernels around it.
+            rows = reshape_value(y, (*input.shape[:lead], *chain(*[(count, step) for count, step, _ in parts])))
+            return cast(mean(rows, tuple(range(lead + 1, rows.ndim, 2))), input.dtype)
+        for axis, count in enumerate(counts, lead):
             y = _back(_parted(y, axis, count, averaged), axis)
         return cast(y, input.dtype)
 

@@ -10,7 +10,8 @@ from tests.tolerances import assert_close
 RANDOM = np.random.default_rng(0)
 
 @pytest.mark.parametrize("name", ["adaptive_avg_pool", "adaptive_max_pool"])
-@pytest.mark.parametrize(("shape", "sizes"), [((2, 3, 13, 7), (1, 3, 5, 7, 15)), ((3, 12), (4, 5, 12))])
+@pytest.mark.parametrize(("shape", "sizes"), [((2, 3, 13, 7), (1, 3, 5, 7, 15)), ((3, 12), (4, 5, 12)),
+                                              ((2, 3, 12, 8), (4, (6, 2), (12, 1), (5, 4)))])
 def test_pools_to_any_size_are_torchs(name, shape, sizes):
     x = np.minimum(RANDOM.normal(size=shape), 1).astype(np.float32)  # some maxima occur twice
     name = f"{name}{len(shape) // 2}d"
@@ -23,6 +24,12 @@ def test_pools_to_any_size_are_torchs(name, shape, sizes):
             (values * library.arange(values.numel()).reshape(values.shape)).sum().backward()
             found.append([values.detach().numpy(), t.grad.numpy(), *(p.numpy() for p in places)])
         assert_close(*found)
+
+
+def test_a_mean_of_equal_parts_is_one_sum():
+    x = genesis.tensor(RANDOM.normal(size=(2, 3, 12, 8)).astype(np.float32))
+    for size in (1, (4, 2)):
+        assert genesis.debug.graph(genesis.nn.functional.adaptive_avg_pool2d(x, size)).text(detail=True).count("= sum(") == 1
 
 
 @pytest.mark.parametrize(("name", "arguments"), [
