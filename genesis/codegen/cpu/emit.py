@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.moved_halves import without_conversions
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reduction_passes import accumulator_of, emit_row
 from genesis.codegen.cpu.reductions import Accumulator, clear_columns, finish_columns
@@ -25,7 +26,7 @@ from genesis.lower.kernel import Kernel
 
 def emit_kernel(kernel: Kernel, width: int, blocks: Mapping[int, int] = MappingProxyType({})) -> str:
     """The module of a kernel's main function, which has the kernel's name; `blocks`: kept axis -> neighbours per item."""
-    nest = Nest(kernel, kernel.name, width, blocks)
+    nest = Nest(without_conversions(kernel), kernel.name, width, blocks)
     _leave_copies_in_place(nest)
     hoist(nest, [n for n in kernel.needed(kernel.targets()) if "fault" not in _words_of(kernel, n)])
     if kernel.has_totals:

@@ -70,13 +70,16 @@ class Lanes(Vectors):
         return x
 
     def _float16(self, x: ir.Value) -> ir.Value:
-        """A float32 value as half, by the processor's instruction.
+        """A float32 value as half, by the processor's instruction."""
+        return self.builder.fptrunc(self._fenced(x), with_shape(MEMORY_TYPE["float16"], x))
 
-        Without the fence LLVM joins this with an earlier truncation of float64: that is a call of `__truncdfhf2`, which is not
-        linked, and aborts the process.
+    def _fenced(self, x: ir.Value) -> ir.Value:
+        """A float32 value whose conversion from or to half LLVM joins with nothing.
+
+        It would join an earlier truncation of float64, which is then a call of `__truncdfhf2`, which is not linked and aborts
+        the process; and round halves one by one, each converted there and back.
         """
-        fenced = self.intrinsic("arithmetic.fence", x.type, [x], overloads=(x.type,))
-        return self.builder.fptrunc(fenced, with_shape(MEMORY_TYPE["float16"], x))
+        return self.intrinsic("arithmetic.fence", x.type, [x], overloads=(x.type,))
 
     def _bfloat16_bits(self, x: ir.Value) -> ir.Value:
         """The upper 16 bits of a float32 rounded half to even, in the lower half of an i32; NaN stays a quiet NaN."""
@@ -89,7 +92,7 @@ class Lanes(Vectors):
         if dtype == "bool":
             return self.compare("!=", x, 0, "uint8")
         if dtype == "float16":
-            return self.builder.fpext(x, with_shape(REGISTER_TYPE[dtype], x))
+            return self._fenced(self.builder.fpext(x, with_shape(REGISTER_TYPE[dtype], x)))
         if dtype == "bfloat16":
             return self.bitcast_to_float(self.shift_left(self.builder.zext(x, with_shape(I32, x)), 16))
         return x
