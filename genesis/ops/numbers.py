@@ -22,11 +22,18 @@ gcd = integral("gcd", np.gcd, "The greatest number that divides both; 0 of 0 and
 
 def _multiple(node: Node, x: Value, y: Value) -> Value:
     common = gcd(x, y)
-    return size(x.graph.add("floor_divide", (x, where(common == 0, 1, common)), x.shape, x.dtype) * y)
+    product = size(x.graph.add("floor_divide", (x, where(common == 0, 1, common)), x.shape, x.dtype)) * size(y)
+    return size(product) if x.dtype.itemsize >= _WRAPS_LAST else product
 
 
+def _multiple_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    product: np.ndarray = np.lcm(x, y)
+    return np.abs(product) if product.itemsize >= _WRAPS_LAST else product
+
+
+_WRAPS_LAST = 4  # bytes: as in PyTorch, products of such integers wrap before their sign is taken off, of others after it
 lcm = integral(
-    "lcm", lambda x, y: np.abs(np.lcm(x, y)), "The least number, not negative, that both divide.", bools=_AS_INT, kind="host",
+    "lcm", _multiple_reference, "The least number, not negative, that both divide.", bools=_AS_INT, kind="host",
     formula=_multiple,
 )
 

@@ -56,6 +56,14 @@ def test_bins_are_torchs_at_their_edges_and_replayed(dtype):
     assert len(compiled.entries) == 3 and all(entry.replays for entry in compiled.entries)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
+def test_multiples_wrap_as_torchs(dtype):
+    greatest = np.iinfo(dtype).max
+    a = np.array([0, 4, 6, greatest, greatest - 1, greatest // 3], dtype)
+    pairs = np.repeat(a, len(a)), np.tile(a, len(a))
+    assert_close(*[library.lcm(*[of(library, x) for x in pairs]) for library in (genesis, torch)])
+
+
 def test_a_histogram_has_edges():
     tenths, same = np.arange(11) / 10, X * 0 + 3
     for x, bins, keywords in (
