@@ -14,7 +14,7 @@ from genesis.functions.creation import LayoutOptions, as_shape, check_layout_opt
 from genesis.functions.random_draws import chosen, drawn, drawn_by_host, drawn_like, drawn_pairs, integers, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
-from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
+from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int32, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -294,7 +294,8 @@ def randperm(
     words = stream(device_of(device), generator)
     if words is not None:
         return from_data(permutation(words, n), dtype, requires_grad)
-    order = drawn("uniform", (n,), float32, device=device_of(device), generator=generator).argsort(stable=True).to(dtype)
+    keys = drawn("uniform", (n,), float32, device=device_of(device), generator=generator) * 2.0**24
+    order = keys.to(int32).argsort(stable=True).to(dtype)  # whole numbers of 24 bits are sorted in a pass less than floats
     return order.requires_grad_() if requires_grad else order
 
 
