@@ -12,7 +12,6 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import nonzero_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.functions.ranges import arange
 from genesis.ir.dtypes import DType, float32, float64, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
@@ -57,8 +56,13 @@ def _counted(input: Tensor, weights: Tensor | None, minlength: int, kind: DType)
     bins = max(int(greatest) + 1, minlength)
     wide = kind if weights is None else float64  # sums of floats are rounded once
     each = full(input.shape, 1, dtype=wide, device=input.device) if weights is None else weights.to(wide)
-    zeros = full((bins,), 0, dtype=wide, device=input.device)
-    return call(OPERATIONS["index_put"], (zeros, each, (0,), True, "bincount", False, input)).to(kind)  # type: ignore[no-any-return]
+    return _sums_at("bincount", input, each, bins).to(kind)
+
+
+def _sums_at(name: str, index: Tensor, values: Tensor, extent: int) -> Tensor:
+    """A vector of so many elements, each the sum of the values at its index; errors use `name`."""
+    zeros = full((extent,), 0, dtype=values.dtype, device=index.device)
+    return call(OPERATIONS["index_put"], (zeros, values, (0,), True, name, False, index))  # type: ignore[no-any-return]
 
 
 @overridable_method
@@ -84,9 +88,7 @@ def _in_even_bins(input: Tensor, bins: int, low: float, high: float) -> Tensor:
     inside = (input >= first) & (input <= last)
     numbers = call(OPERATIONS["where"], (inside, input, first))
     found = ((numbers - first) * float(bins) / width).long().clamp(0, bins - 1)
-    zeros = full((bins,), 0, dtype=float64, device=input.device)  # a float32 would not count beyond 2**24
-    counts = call(OPERATIONS["index_put"], (zeros, inside.to(float64), (0,), True, "histc", False, found))
-    return counts.to(input.dtype)  # type: ignore[no-any-return]
+    return _sums_at("histc", found, inside.to(float64), bins).to(input.dtype)  # a float32 would not count beyond 2**24
 
 
 class Histogram(NamedTuple):
@@ -238,8 +240,10 @@ def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
     ends, total, negative = repeats.cumsum(0), repeats.sum(), (repeats < 0).any()
     if negative:
         raise ArgumentError("repeat_interleave: wants counts of 0 or more, got a negative one")
-    every = arange(int(total), device=like.device)
-    return call(OPERATIONS["searchsorted"], (ends.to(int64), every), {"right": True})  # type: ignore[no-any-return]
+    count = int(total)
+    each = full(repeats.shape, 1, dtype=int64, device=like.device)
+    begun = _sums_at("repeat_interleave", ends, each, count + 1)  # how many indices have ended there
+    return begun.cumsum(0)[:count]
 
 
 @overridable_method
