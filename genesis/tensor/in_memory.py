@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,9 @@ def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
     root = tensor if tensor._base is None else root_of(tensor)  # type: ignore[attr-defined, arg-type]
     whole = root._array  # type: ignore[attr-defined]
     memory = whole.memory
-    if memory is None or memory.buffer.device is not CPU or whole.node.dtype is not dtype or node.nbytes > SMALL:
+    if memory is None or (buffer := memory.buffer).device is not CPU or whole.node.dtype is not dtype:
+        return None
+    if buffer.nbytes > SMALL and node.nbytes > SMALL:
         return None
     if root is not tensor:
         memory = memory.at(tensor.layout, dtype, dtype)  # type: ignore[attr-defined]
@@ -98,15 +101,20 @@ def equal_in_memory(tensor: Tensor, other: Tensor) -> bool | None:
         return None if values is None or others is None else bool((values == others).all())
 
 
-def number_for(value: object, dtype: DType) -> Any:
+@cache
+def _limits(dtype: DType) -> np.iinfo[Any]:
+    return np.iinfo(dtype.numpy)
+
+
+def number_for(value: Any, dtype: DType) -> Any:
     """The number, if NumPy writes it into arrays of `dtype` as kernels do; None for others."""
-    if not isinstance(value, int | float) or value.__class__ not in (bool, int, float):
+    if type(value) not in (bool, int, float):  # a traced number says that its class is int
         return None
     if value in (0, 1):
         return value
     if dtype.category == 1:
-        info = np.iinfo(dtype.numpy)
-        return value if value.__class__ is int and info.min <= value <= info.max else None
+        info = _limits(dtype)
+        return value if type(value) is int and info.min <= value <= info.max else None
     return value if dtype in _EXACT and not _LEAST_LARGE <= abs(value) < math.inf else None
 
 
