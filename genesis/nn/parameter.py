@@ -10,7 +10,7 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, users_attributes
+from genesis.tensor.handle import Tensor, plain_classes, users_attributes
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.views import share_data
 
@@ -51,6 +51,9 @@ class Parameter(Tensor):
         vars(made).update(users_attributes(self))
         made._array, made._requires_grad = from_data(self)._array, self.requires_grad
         return made
+
+
+plain_classes.add(Parameter)
 
 
 class Buffer(Tensor):

@@ -182,6 +182,7 @@ LAZY = {"conjugates": "a lazily conjugated tensor", "neg": "a lazily negated ten
 F = TypeVar("F", bound=AnyFunction)
 CallArguments = Sequence[Any]  # tensors, Python numbers, lists of these, and static arguments
 Operand = Tensor | bool | int | float | complex | np.generic | np.ndarray  # a tensor, or what becomes one
+plain_classes: set[type[Tensor]] = set()  # those that add no attribute to Tensor's: machine code reads their tensors, too
 spreading: set[type[Tensor]] = set()  # classes of existing tensors whose operations return another class than Tensor
 
 

@@ -85,6 +85,50 @@ def leaves(x, y):
     return (w * x + w).detach() + w.grad
 
 
+def leaves_again(x, y):
+    w, v = y.detach().clone().requires_grad_(), genesis.nn.Parameter(y * 0.5)
+    z = (w * x + w * w) @ v + v
+    with genesis.no_grad():
+        z = z.detach() + w * v + v
+    return z * x
+
+
+def leaves_after_backward(x, y):
+    w = genesis.nn.Parameter(y.clone())
+    (x * w).sum().backward()
+    again = (w * w).sum() + w.grad.sum()
+    again.backward(retain_graph=True)
+    again.backward()
+    return w.grad * 2.0 + w.detach()
+
+
+def leaves_in_modes(x, y):
+    w = genesis.nn.Parameter(y.clone())
+    with genesis.autocast("cpu", dtype=genesis.bfloat16):
+        z = (x @ w).float()
+    with genesis.inference_mode():
+        z = z.detach() + w * x
+    return z.clone() + w.detach()
+
+
+def leaves_that_are_views(x, y):
+    w = genesis.nn.Parameter(y.clone())
+    rows = w.detach()[1:].requires_grad_()
+    (w[0] * x[0] + (rows * x[1:]).sum(0)).sum().backward()
+    w.data = w.data * 2.0
+    w.data.add_(1.0)
+    return (w * x).detach() + w.grad[0] + rows.grad.sum(0)
+
+
+def results_with_gradients(x, y):
+    w = genesis.nn.Parameter(y.clone())
+    z = w * x
+    z.tolist()
+    later = z * x + z.detach() * w
+    later.sum().backward()
+    return w.grad + later.detach()
+
+
 def former_results(x, y):
     z = x + y
     z.tolist()
@@ -113,7 +157,8 @@ def written(x, y):
 
 PROGRAMS = [
     roots, one_tensor_twice, views, views_of_pending_values, stale_views, numbers_and_settings, numbers_at_the_edges,
-    settings, lists, leaves, former_results, memory_that_numpy_sees, subclasses, written,
+    settings, lists, leaves, leaves_again, leaves_after_backward, leaves_in_modes, leaves_that_are_views,
+    results_with_gradients, former_results, memory_that_numpy_sees, subclasses, written,
 ]
 
 
@@ -126,7 +171,7 @@ def _run(program, keys):
             result = program(genesis.tensor(_values((3, 3))), genesis.tensor(_values((3, 3), 1)))
             trace = thread_state.traces[CPU.name]
             recorded = [line[-1] for line in trace.lines], [*trace.input_at], trace.versions, trace.weight, len(trace.nodes)
-            entered = sorted(position for position in trace.entered.values() if isinstance(position, int))
+            entered = sorted(trace.entered.values(), key=str), [*trace.variables]
             values = result.numpy()
     finally:
         dispatch._known.record = before
@@ -160,21 +205,50 @@ def test_errors_of_tokens_are_raised_and_the_next_call_works(monkeypatch):
 def test_calls_keep_no_references(monkeypatch):
     monkeypatch.setattr(dispatch._known, "record", native_record(dispatch._known._token))
     x, y = genesis.tensor(_values((3,))), genesis.tensor(_values((3,), 1))
+    w = genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
 
     def calls():
         for _ in range(50):
             (x + y[1:2] * 1.5 + genesis.stack([x, y])).tolist()
+            (x * w + w * y).sum().backward()
+            w.grad = None
+            genesis.synchronize()
             with pytest.raises(OverflowError):
                 genesis.add(x, y, alpha=1 << 70)
 
     def counts():
         gc.collect()
-        return [sys.getrefcount(one) for one in (x, y, x._array, y._array, x._array.memory, x._array.memory.buffer)]
+        arrays = [tensor._array for tensor in (x, y, w)]
+        return [sys.getrefcount(one) for one in (x, y, w, *arrays, x._array.memory, x._array.memory.buffer)]
 
     calls()
     before = counts()
     calls()
     assert counts() == before
+
+
+def test_parameters_enter_without_python(monkeypatch):
+    asked = []
+
+    def token(trace, operation, position, argument):
+        asked.append(argument)
+        return known(trace, operation, position, argument)
+
+    known = dispatch._known._token
+    monkeypatch.setattr(dispatch._known, "record", native_record(token))
+    x, w = genesis.tensor(_values((3,))), genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
+
+    def calls():
+        genesis.synchronize()
+        asked.clear()
+        w.grad = None
+        (x * w + w).sum().backward()
+        with genesis.no_grad():
+            (w * x).tolist()
+        return [*asked]
+
+    calls()
+    assert w.grad is not None and calls() == []
 
 
 def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):

@@ -17,7 +17,7 @@ from genesis.tensor.known_calls.tensor_ir import tensor_token_ir
 OBJECTS = (
     "tensor.class", "array.class", "int.class", "float.class", "bool.class", "str.class", "tuple.class", "dtype.class",
     "array.name", "base.name", "requires.name", "changes.name", "seen.name", "operands.name", "static.name", "scalar.name",
-    "none", "true", "false", "busy", "nothing", "int64", "default.dtype", "token",
+    "none", "true", "false", "busy", "nothing", "int64", "default.dtype", "plain.classes", "token",
 )
 
 _KNOWN_CALL = """
@@ -142,6 +142,7 @@ declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare i32 @PyList_Append(ptr, ptr)
 declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
 declare i32 @PySequence_Contains(ptr, ptr)
+declare i32 @PySet_Contains(ptr, ptr)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare ptr @PyErr_Occurred()

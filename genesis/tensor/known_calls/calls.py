@@ -29,7 +29,7 @@ class KnownCalls:
     Attributes:
         record: record(trace, operation, mode, arguments, recorder, finishes, code, offset, scope). Tensors enter the trace. It
             returns the result of a known call, if it `finishes` that; else the call's key, a tuple. What is simple, machine
-            code does alone: tensors of memory that nobody else sees, numbers, and calls of a single result.
+            code does alone: tensors and leaves of memory that nobody else sees, numbers, and calls of a single result.
     """
 
     def __init__(self, token: Callable[[Trace, Operation, int, Any], Token]) -> None:

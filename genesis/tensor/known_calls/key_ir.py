@@ -28,10 +28,14 @@ one.class:
   %class.at = getelementptr ptr, ptr %argument, i64 1
   %class = load ptr, ptr %class.at
   %is.tensor = icmp eq ptr %class, %tensor.class
-  br i1 %is.tensor, label %tensor, label %setting
+  br i1 %is.tensor, label %tensor, label %no.tensor
+no.tensor:
+  %is.plain.class = call i32 @PySet_Contains(ptr %plain.classes, ptr %class)
+  %is.parameter = icmp eq i32 %is.plain.class, 1
+  br i1 %is.parameter, label %tensor, label %setting
 
 tensor:
-  %tensor.token = call ptr @tensor_token(ptr %objects, ptr %trace, ptr %argument, ptr %recorder)
+  %tensor.token = call ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument, ptr %recorder)
   br label %found
 setting:
   %setting.token = call ptr @setting_token(ptr %objects, ptr %trace, ptr %operation, i64 %k, ptr %argument, ptr %class)

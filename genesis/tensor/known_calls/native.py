@@ -12,7 +12,7 @@ from genesis.runtime.instructions import are_possible, object_new
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, plain_classes
 from genesis.tensor.known_calls.call_ir import OBJECTS, known_call_ir
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import BUSY, Array, Trace
@@ -30,7 +30,7 @@ def native_record(token: Callable[..., object]) -> Callable[..., Any] | None:
     known = (
         Tensor, Array, int, float, bool, str, tuple, DType,
         "_array", "_base", "_requires_grad", "_changes", "_seen", "operands", "static_scalars", "scalar",
-        None, True, False, BUSY, (), int64, default_dtype, token,
+        None, True, False, BUSY, (), int64, default_dtype, plain_classes, token,
     )
     assert len(known) == len(OBJECTS)
     objects = array("Q", [*map(id, known), object_new()])

@@ -1,4 +1,5 @@
-"""Tokens of tensors as LLVM IR: of roots in memory that nobody else sees, of their views, and of what is in the trace.
+"""Tokens of tensors as LLVM IR: of roots in memory that nobody else sees, leaves among them, of their views, and of what is in
+the trace.
 
 Only making a tuple may run finalizers, so nothing is borrowed across that but what the call itself owns.
 """
@@ -37,8 +38,9 @@ fail:
   ret ptr null
 }
 
-; The position of a tensor in the trace, which it enters; null without an error if Python has to find it.
-define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %argument, ptr %recorder) {
+; The position of a tensor in the trace, which it enters; null without an error if Python has to find it. That of a leaf is its
+; variable's, which follows its input.
+define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument, ptr %recorder) {
 entry:
   load %objects: ALL_OBJECTS
   %array = call ptr @PyObject_GetAttr(ptr %argument, ptr %array.name)
@@ -113,8 +115,19 @@ entering:
   %forward = icmp eq ptr %is.left, %false
   %unheard = icmp eq ptr %recorder, %none
   %takes = and i1 %open, %forward
-  %takes.constants = and i1 %takes, %is.constant
-  %enters = and i1 %takes.constants, %unheard
+  get %entering.node = Array.node of %array
+  get %entering.derived = Node.differentiable of %entering.node
+  %is.underived = icmp eq ptr %entering.derived, %false
+  %requires.some = icmp eq ptr %requires, %true
+  %with.gradients = icmp eq ptr %mode, %true
+  %without.gradients = icmp eq ptr %mode, %false
+  %is.simple.mode = or i1 %with.gradients, %without.gradients
+  %is.understood = and i1 %requires.some, %is.simple.mode
+  %requires.leaf = and i1 %requires.some, %is.underived
+  %is.leaf = and i1 %requires.leaf, %with.gradients
+  %is.either = or i1 %is.constant, %is.understood
+  %takes.either = and i1 %takes, %is.either
+  %enters = and i1 %takes.either, %unheard
   br i1 %enters, label %entering.kind, label %other.array
 entering.kind:
   %kind = call ptr @PyTuple_New(i64 5)
@@ -145,10 +158,22 @@ known:
   get %entered = Trace.entered of %trace
   %known.index = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %array)
   %is.new = icmp eq ptr %known.index, null
-  br i1 %is.new, label %new, label %known.put
-known.put:
-  call void @own(ptr %known.index)
+  br i1 %is.new, label %new, label %known.before
+known.before:
   call void @disown(ptr %kind)
+  br i1 %is.leaf, label %known.leaf, label %known.put
+known.leaf:                                       ; {its input, its variable}
+  %known.pair = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %argument)
+  %no.pair = icmp eq ptr %known.pair, null
+  br i1 %no.pair, label %other.array, label %known.pair.take
+known.pair.take:
+  %known.source = call ptr @PyTuple_GetItem(ptr %known.pair, i64 0)
+  %known.variable = call ptr @PyTuple_GetItem(ptr %known.pair, i64 1)
+  %is.of.input = icmp eq ptr %known.source, %known.index
+  br i1 %is.of.input, label %known.put, label %other.array
+known.put:
+  %known.position = phi ptr [ %known.index, %known.before ], [ %known.variable, %known.pair.take ]
+  call void @own(ptr %known.position)
   br label %put
 
 new:
@@ -165,8 +190,9 @@ new:
   call i32 @PyTuple_SetItem(ptr %kind, i64 2, ptr %strides)
   call void @own(ptr %differentiable)
   call i32 @PyTuple_SetItem(ptr %kind, i64 3, ptr %differentiable)
-  call void @own(ptr %false)
-  call i32 @PyTuple_SetItem(ptr %kind, i64 4, ptr %false)
+  %leaf.mark = select i1 %is.leaf, ptr %true, ptr %false
+  call void @own(ptr %leaf.mark)
+  call i32 @PyTuple_SetItem(ptr %kind, i64 4, ptr %leaf.mark)
   get %step = Trace.step of %trace
   get %children = TrieNode.children of %step
   %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind)
@@ -187,12 +213,42 @@ note:
   %unset.either = or i32 %unset.input, %unset.version
   %unset.any = or i32 %unset.either, %unset.entered
   %is.unset = icmp ne i32 %unset.any, 0
-  br i1 %is.unset, label %fail.note, label %put
+  br i1 %is.unset, label %fail.note, label %note.kind
+note.kind:
+  br i1 %is.leaf, label %note.leaf, label %noted
+note.leaf:
+  %source.number = call i64 @PyLong_AsSsize_t(ptr %index)
+  %variable.number = add i64 %source.number, 1
+  %variable = call ptr @PyLong_FromSsize_t(i64 %variable.number)
+  %no.variable = icmp eq ptr %variable, null
+  br i1 %no.variable, label %fail.note, label %note.pair
+note.pair:
+  %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %index, ptr %variable)
+  %no.new.pair = icmp eq ptr %pair, null
+  br i1 %no.new.pair, label %fail.variable, label %note.variable
+note.variable:
+  get %variables = Trace.variables of %trace
+  get %entered.now = Trace.entered of %trace
+  %unset.variable = call i32 @PyDict_SetItem(ptr %variables, ptr %variable, ptr %argument)
+  %unset.pair = call i32 @PyDict_SetItem(ptr %entered.now, ptr %argument, ptr %pair)
+  call void @disown(ptr %pair)
+  %unset.leaf = or i32 %unset.variable, %unset.pair
+  %is.unset.leaf = icmp ne i32 %unset.leaf, 0
+  br i1 %is.unset.leaf, label %fail.variable, label %note.done
+note.done:
+  call void @disown(ptr %index)
+  br label %noted
+noted:
+  %noted.index = phi ptr [ %index, %note.kind ], [ %variable, %note.done ]
+  br label %put
 
 put:
-  %token.found = phi ptr [ %index.here, %here.index ], [ %known.index, %known.put ], [ %index, %note ]
+  %token.found = phi ptr [ %index.here, %here.index ], [ %known.position, %known.put ], [ %noted.index, %noted ]
   call void @disown(ptr %array)
   ret ptr %token.found
+fail.variable:
+  call void @disown(ptr %variable)
+  br label %fail.note
 fail.note:
   call void @disown(ptr %index)
   br label %other.array
