@@ -292,7 +292,7 @@ def _finish(trace: Trace, run: Run) -> None:
         trace.variables = weakref.WeakValueDictionary(trace.variables)  # it may be a detached result of an older trace
     if pool is not None:
         pool.give_back(run)
-        if not (keeps or trace.is_interrupting) and pool is plan.pool:
+        if not trace.is_interrupting and pool is plan.pool:
             plan.flushes += 1
             if plan.native is not None or plan.flushes == OFTEN:
                 settle(trace, plan, arrays, handles)

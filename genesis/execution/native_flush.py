@@ -1,16 +1,15 @@
 """Flushes without Python: the checks, the program and the end of a flush as instructions, for plans that have run often.
 
-They serve short programs of the host that read realized inputs and numbers, compute small results, and keep nothing for
-backward, as after one. They do the work of `flush`, or return MISSED before anything has happened, and then that runs. The GIL
-is held and no Python runs, so no interrupt, finalizer or other thread comes between: what a flush drops, registers hold to the
-end.
+They serve short programs of the host that read realized inputs and numbers, and compute small results. They do the work of
+`flush`, or return MISSED before anything has happened, and then that runs. The GIL is held and no Python runs, so no interrupt,
+finalizer or other thread comes between: what a flush drops, registers hold to the end.
 """
 
 from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -25,7 +24,7 @@ from genesis.runtime.memory import Buffer
 from genesis.runtime.native import NativeProgram
 from genesis.runtime.plan_cache import REPLAY, plan_cache
 from genesis.runtime.scratch import scratch
-from genesis.tracing.backward_state import FREED, NOTHING
+from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import begun, thread_state
 from genesis.tracing.trace import AT_END, BUSY, NO_POSITIONS, NOT_RUN, Array, Trace, critical, numbers
@@ -55,15 +54,26 @@ def _is_plain(trace: Trace, plan: Plan) -> bool:
     segment = plan.segments[0] if len(plan.segments) == 1 else None
     return (
         segment is not None and segment.program is not None and segment.host is None and trace.device.memory.is_host
-        and not (plan.keeps or plan.saved or plan.views or collectives_of(trace)) and trace.backward is FREED
+        and not (plan.views or collectives_of(trace)) and (plan.keeps or trace.backward is FREED)
         and trace.variables.__class__ is dict
         and scratch.is_shared(scratch.buffer(plan.arena_bytes)) and sum(segment.program.seconds()) < LONGEST and are_possible()
     )
 
 
+class _Kept(NamedTuple):
+    """Registers of what a trace keeps for backward, by their positions."""
+
+    state: Register
+    inputs: Register
+    saved: Register
+    arrays: Mapping[int, Register]
+    origins: Mapping[int, Register]  # of results that carry no gradient
+
+
 class _Ending(NamedTuple):
     """Registers of what a flush changes at its end."""
 
+    kept: _Kept | None
     held: list[Register]  # the arrays that get memory
     state: Register  # the thread's
     traces: Register  # by the device
@@ -88,7 +98,11 @@ class NativeFlush:
         self._results = [(handle.index, handle.node.differentiable) for handle in handles]
         self._key = id(trace.step.plans), key_of(trace, tuple([handle.index for handle in handles]))
         self._variables, self._released = [*trace.variables], trace.released
-        self._ended = {name: getattr(trace, name) for name in AT_END}
+        of_backward = ("backward", "input_at") if plan.keeps else ()
+        self._ended = {name: getattr(trace, name) for name in AT_END if name not in of_backward}
+        self._unread = [k for k, node in enumerate(trace.nodes) if node.op == "input" and k not in plan.saved_inputs]
+        derived = [index for index, is_differentiable in self._results if is_differentiable and index not in plan.saved_inputs]
+        self._saved = {index: trace.nodes[index] for index in (*plan.saved, *derived)} if plan.keeps else {}
         self._words = [code.keep(ResultWords(pool, trace.device, dict)) for _ in range(RUNS)]
         turn = code.keep(array("Q", [0]))
         for k in in_turns(code, turn, [[words] for words in self._words]):
@@ -110,16 +124,21 @@ class NativeFlush:
         if verify is not None:  # Python, after which all may be different
             code.call(partial(verify, 0), code.call(program.copied))
             ending = self._prepare(words)
+        if ending.kept is not None:
+            self._keep(ending.kept, words)
         run = code.emit("RUN", program.address)
         code.emit("MISS")
         code.skip_from(run)
         self._hand_out(ending.held, words)
+        if ending.kept is not None:
+            self._hand_over(ending.kept, words)
         self._end(ending)
         code.emit("RETURN", code.constant(None))
 
     def _prepare(self, words: ResultWords) -> _Ending:
         """Go on if all is as it was, and fill the program's slots."""
         code, trace = self._code, self._trace
+        kept = self._kept() if self._plan.keeps else None
         self._require_leaves()  # first, as a subclass of Tensor may run Python for an attribute
         require_settings(code)
         code.require_attribute(critical, "running", False)
@@ -134,7 +153,7 @@ class NativeFlush:
         self._fill(words)
         for name in AT_END:
             code.attribute(trace, name)
-        return _Ending(held, state, traces, code.call(next, code.constant(numbers)), code.attribute(trace, "reference"))
+        return _Ending(kept, held, state, traces, code.call(next, code.constant(numbers)), code.attribute(trace, "reference"))
 
     def _require_trace(self, state: Register) -> Register:
         """Go on if the trace is plain, and this thread's latest one; returns the register of these."""
@@ -219,6 +238,46 @@ class NativeFlush:
             code.assign(pending, "memory", self._memory(words, self._plan.number_of[index]))
             if not is_differentiable:
                 code.assign(pending, "trace", code.constant(None))
+
+    def _kept(self) -> _Kept:
+        """Make what the trace will keep for backward, empty yet. Collections may run here, and so Python, but not later."""
+        code, trace = self._code, self._trace
+        state = code.new(BackwardState)
+        for name in BackwardState.__slots__:
+            code.assign(state, name, code.constant(False) if name == "graph_freed" else code.call(dict))
+        inputs, saved = code.call(dict), code.attribute(state, "saved")
+        arrays = {index: code.new(Array) for index in self._saved}
+        reference = code.attribute(trace, "reference")
+        origins = {index: code.tuple(reference, code.constant(index)) for index, is_differentiable in self._results
+                   if not is_differentiable}
+        return _Kept(state, inputs, saved, arrays, origins)
+
+    def _keep(self, kept: _Kept, words: ResultWords) -> None:
+        """Note what backward may read, as `_save` does."""
+        code, plan = self._code, self._plan
+        code.call(operator.ior, kept.inputs, code.attribute(self._trace, "input_at"))
+        for index in self._unread:
+            code.call(dict.pop, kept.inputs, code.constant(index))
+        code.call(operator.ior, kept.saved, kept.inputs)
+        for index, one in kept.arrays.items():
+            memory = self._memory(words, plan.number_of[index])
+            for name, value in {"trace": None, "index": -1, "node": self._saved[index]}.items():
+                code.assign(one, name, code.constant(value))
+            code.assign(one, "memory", memory)
+            code.call(operator.setitem, kept.saved, code.constant(index), one)
+
+    def _hand_over(self, kept: _Kept, words: ResultWords) -> None:
+        """Give the trace what it keeps, and results that carry no gradient their origin in it."""
+        code = self._code
+        code.assign(self._trace, "backward", kept.state)
+        code.assign(self._trace, "input_at", kept.inputs)
+        buffers = {index: code.attribute(self._memory(words, self._plan.number_of[index]), "buffer")
+                   for index in (*kept.origins, *self._plan.saved)}
+        for index, origin in kept.origins.items():
+            code.assign(buffers[index], "origin", origin)
+        versions = code.attribute(self._trace, "versions")
+        for index in self._plan.saved:
+            code.call(operator.setitem, versions, code.constant(index), code.attribute(buffers[index], "version"))
 
     def _end(self, ending: _Ending) -> None:
         """End the trace, as `Trace.end` and `leave` do."""

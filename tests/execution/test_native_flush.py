@@ -299,3 +299,81 @@ def test_handlers_that_derive_the_same_disturb_nothing():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert not wrong
+
+
+def _looked_at(lib, w, x):
+    h = lib.tanh(w * x)
+    loss = (h * h + w).sum()
+    return h, loss, loss.item()
+
+
+def test_values_looked_at_before_backward_have_torchs_gradients():
+    w, theirs = genesis.arange(5.0).requires_grad_(), torch.arange(5.0).requires_grad_()
+    before = replayed[0]
+    for step in range(2 * OFTEN):
+        x = np.random.default_rng(step).random(5, np.float32)
+        h, loss, _ = _looked_at(genesis, w, genesis.tensor(x))
+        expected, other, _ = _looked_at(torch, theirs, torch.tensor(x))
+        assert_close(h, expected)
+        assert_close(loss, other)
+        w.grad = theirs.grad = None
+        loss.backward(retain_graph=step % 2 == 1)
+        other.backward()
+        assert_close(w.grad, theirs.grad)
+        if step % 2:
+            loss.backward()
+            assert_close(w.grad, 2 * theirs.grad)
+    assert replayed[0] - before > OFTEN // 2
+
+
+def test_many_flushed_graphs_live_at_once():
+    w, theirs = genesis.arange(5.0).requires_grad_(), torch.arange(5.0).requires_grad_()
+    for _ in range(4):
+        w.grad = theirs.grad = None
+        mine, others = [], []
+        for step in range(OFTEN // 2):
+            x = np.random.default_rng(step).random(5, np.float32)
+            mine.append(_looked_at(genesis, w, genesis.tensor(x))[1])
+            others.append(_looked_at(torch, theirs, torch.tensor(x))[1])
+        genesis.stack(mine).sum().backward()
+        torch.stack(others).sum().backward()
+        assert_close(w.grad, theirs.grad)
+
+
+def test_what_backward_will_read_is_watched_after_flushes_by_instructions():
+    w = genesis.arange(5.0).requires_grad_()
+    for step in range(2 * OFTEN):
+        x = genesis.full((5,), 0.5)
+        factor = x.exp()
+        loss = (w * factor).sum()
+        loss.item()
+        if step % 3 == 0:
+            factor.add_(1.0)
+        elif step % 3 == 1:
+            x.add_(1.0)
+        if step % 3 == 0:
+            with pytest.raises(RuntimeError, match="inplace operation"):
+                loss.backward()
+        else:
+            loss.backward()
+
+
+def test_finalizers_that_compute_while_a_flush_makes_what_it_keeps():
+    class Garbage:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            found.append((genesis.full((5,), 2.0).requires_grad_() * 3.0).sum().item())
+            genesis.synchronize()
+
+    w, x, found, limits = genesis.arange(5.0).requires_grad_(), genesis.full((5,), 0.5), [], gc.get_threshold()
+    expected = _looked_at(torch, torch.arange(5.0), torch.full((5,), 0.5))[2]
+    gc.set_threshold(3, 2, 2)
+    try:
+        for _ in range(4 * OFTEN):
+            Garbage()
+            assert abs(_looked_at(genesis, w, x)[2] - expected) < 1e-4
+    finally:
+        gc.set_threshold(*limits)
+    assert found and found == [30.0] * len(found)
