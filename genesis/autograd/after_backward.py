@@ -16,10 +16,12 @@ class _Waiting(threading.local):
 _waiting = _Waiting()
 
 
-def queue_callback(callback: Callable[[], None]) -> None:
-    """Call `callback` once at the end of this thread's backward, however often it is queued."""
-    if callback not in _waiting.callbacks:
-        _waiting.callbacks.append(callback)
+def queue_callback(callback: Callable[[], None]) -> bool:
+    """Call `callback` once at the end of this thread's backward, however often it is queued; returns whether this is new."""
+    if callback in _waiting.callbacks:
+        return False
+    _waiting.callbacks.append(callback)
+    return True
 
 
 def run_callbacks() -> None:

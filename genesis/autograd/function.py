@@ -7,6 +7,7 @@ the backward pass stops and calls `backward`.
 from __future__ import annotations
 
 import functools
+import inspect
 from abc import ABCMeta
 from collections.abc import Sequence
 from typing import Any
@@ -70,18 +71,24 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
 
     @classmethod
     def apply(cls, *args: object, **kwargs: object) -> Any:
-        """Run `forward` and record its results as this function's. Gradients flow to tensors among `args`, not `kwargs`."""
+        """Run `forward` and record its results as this function's.
+
+        Gradients flow to what `forward` may take by position. `setup_context` gets all of that, defaults included.
+        """
+        apart = cls.setup_context is not Function.setup_context
+        if apart or kwargs:
+            args, kwargs = _by_position(cls.forward, apart, args, kwargs)
         context = Context()
         context.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
         given = {
             id(a): (a, array_of(a)) for a in args
             if isinstance(a, Tensor) and (a.requires_grad or not isinstance(a, CompositeTensor))}
         with recording(False) as again, again:
-            if cls.setup_context is Function.setup_context:
-                results = cls.forward(context, *args, **kwargs)
-            else:
+            if apart:
                 results = cls.forward(*args, **kwargs)
                 cls.setup_context(context, args, results)
+            else:
+                results = cls.forward(context, *args, **kwargs)
         several = isinstance(results, tuple | list)
         listed = list(results) if several else [results]
         for result in listed:
@@ -105,6 +112,19 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """As `apply`."""
         return self.apply(*args, **kwargs)
+
+
+_signature = functools.lru_cache(inspect.signature)
+
+
+def _by_position(
+    forward: AnyFunction, apart: bool, args: Arguments, kwargs: dict[str, object]
+) -> tuple[Arguments, dict[str, object]]:
+    """The arguments of `forward`, by position where it takes them so; if it stands `apart` from its context, with defaults."""
+    bound = _signature(forward).bind(*([] if apart else [None]), *args, **kwargs)
+    if apart:
+        bound.apply_defaults()
+    return bound.args if apart else bound.args[1:], bound.kwargs
 
 
 def _adjoint_of(jvp: AnyFunction, kinds: Sequence[Any], context: Context, *cotangents: Tensor | None) -> list[Tensor | None]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from genesis.autograd.after_backward import queue_callback
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
 from genesis.autograd.saved_tensors import save_on_cpu, saved_tensors_hooks
@@ -39,7 +40,7 @@ def register_multi_grad_hook(
 ) -> RemovableHandle:
     """Call `fn` in backward with the list of the tensors' gradients once all are computed; "any": with the first one.
 
-    Raises ValueError for another mode.
+    Gradients that a `backward()` does not compute are None. Raises ValueError for another mode.
 
     >>> x, y = genesis.ones(1, requires_grad=True), genesis.ones(1, requires_grad=True)
     >>> handle = genesis.autograd.graph.register_multi_grad_hook([x, y], print)
@@ -50,18 +51,22 @@ def register_multi_grad_hook(
         raise ValueError(f"register_multi_grad_hook: mode is {mode!r}; want 'all' or 'any'")
     lock, found = threading.Lock(), dict[int, Tensor]()
 
+    def finish() -> None:
+        gradients = [found.get(n) for n in range(len(tensors))]
+        found.clear()
+        if mode == "all" and any([gradient is not None for gradient in gradients]):
+            fn(gradients)
+
     def seen(number: int, gradient: Tensor) -> None:
         with lock:
-            first = not found
-            found[number] = gradient
-            complete = len(found) == len(tensors)
-            gradients = [found[n] for n in range(len(tensors))] if complete else []
-            if complete:
+            if queue_callback(finish):  # the first one of this backward
                 found.clear()
+            found[number] = gradient
+            first, complete = len(found) == 1, len(found) == len(tensors)
         if mode == "any" and first:
             fn(gradient)
         elif mode == "all" and complete:
-            fn(gradients)
+            finish()
 
     def hook(number: int) -> Callable[[Tensor], None]:
         return lambda gradient: seen(number, gradient)

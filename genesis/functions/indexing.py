@@ -86,11 +86,7 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
         refuse_number("index", value, self.dtype)
         value = from_data(value, device=self.device) if not isinstance(value, int | float | complex) else value
     if not tensors:
-        shape = value.shape if isinstance(value, Tensor) else ()
-        if isinstance(value, Tensor) and len(shape) > target.ndim:
-            extra = len(shape) - target.ndim  # leading axes of extent 1 are dropped, as in NumPy
-            value = value.reshape(shape[extra:]) if shape[:extra] == (1,) * extra else value
-        target.copy_(value) if isinstance(value, Tensor) else target.fill_(value)
+        target.copy_(_of_rank(target.ndim, value)) if isinstance(value, Tensor) else target.fill_(value)
         return
     if len(tensors) == 1 and tensors[0][1].dtype is bool_:
         axis, mask = tensors[0]
@@ -102,7 +98,14 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     axes, positions = positions_of(target, tensors)
     if not isinstance(value, Tensor):
         value = filled(value, (), target.dtype, target.device)
+    value = _of_rank(target.ndim - len(axes) + max([p.ndim for p in positions]), value)
     write(target, call(OPERATIONS["index_put"], (target, value, axes, False, "index", True, *positions)))
+
+
+def _of_rank(rank: int, value: Tensor) -> Tensor:
+    """A value to be assigned to `rank` axes: leading axes of extent 1 are dropped, as in NumPy."""
+    extra = value.ndim - rank
+    return value.reshape(value.shape[extra:]) if extra > 0 and value.shape[:extra] == (1,) * extra else value
 
 
 def _is_written(value: object, target: Tensor) -> bool:

@@ -21,8 +21,8 @@ class _Table(Module):
     """A table of rows, `weight` (num_embeddings, embedding_dim): `given`, or normal with zeros in the row `padding_idx`."""
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Tensor | None, device: DeviceLike,
-        dtype: DType | None,
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Tensor | None, freeze: bool,
+        device: DeviceLike, dtype: DType | None,
     ) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
@@ -35,9 +35,9 @@ class _Table(Module):
             if given.shape != (num_embeddings, embedding_dim):
                 want = num_embeddings, embedding_dim
                 raise ValueError(f"{type(self).__name__}: _weight has shape {given.shape}; want {want}")
-            self.weight = Parameter(given)
+            self.weight = Parameter(given, not freeze)
             return
-        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
+        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype), not freeze)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -55,10 +55,8 @@ class _Table(Module):
         if embeddings.ndim != 2:
             raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
         entries, width = embeddings.shape
-        settings |= {"_weight": embeddings}
-        module = cls(entries, width, **settings)
-        module.weight.requires_grad = not freeze
-        return module
+        settings |= {"_weight": embeddings, "_freeze": freeze}
+        return cls(entries, width, **settings)
 
     def extra_repr(self) -> str:
         more = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
@@ -80,8 +78,7 @@ class Embedding(_Table):
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None,
         _freeze: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
-        self.weight.requires_grad = not _freeze
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
@@ -107,11 +104,11 @@ class EmbeddingBag(_Table):
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
         include_last_offset: bool = False, padding_idx: int | None = None, device: DeviceLike = None,
-        dtype: DType | None = None,
+        dtype: DType | None = None, _freeze: bool = False,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq

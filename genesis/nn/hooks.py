@@ -81,6 +81,8 @@ class _Before:
     def __call__(self, module: Hooked, inputs: Arguments, options: Options) -> tuple[Arguments, Options]:
         if self.with_options:
             answer = self.hook(module, inputs, options)
+            if answer is not None and not (isinstance(answer, tuple) and len(answer) == 2):
+                raise RuntimeError(f"forward pre-hook: wants None or (inputs, options) back, got {answer!r:.60}")
             return (inputs, options) if answer is None else answer
         answer = self.hook(module, inputs)
         return inputs if answer is None else as_tuple(answer), options

@@ -131,3 +131,48 @@ def test_a_leaf_that_was_written_since_is_read_as_it_was_saved():
     y.sum().backward()
     (saved,) = Twice.read
     assert saved is not x and saved.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("lib", [genesis, torch], ids=["genesis", "torch"])
+def test_arguments_by_name_have_gradients_and_defaults_are_set_up(lib):
+    class Scaled(lib.autograd.Function):
+        @staticmethod
+        def forward(x, factor=3.0):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            _, ctx.factor = inputs
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+    class Halved(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x / 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad / 2
+
+    x = lib.ones(2, requires_grad=True)
+    (Scaled.apply(x).sum() + Halved.apply(x=x).sum()).backward()
+    assert x.grad.tolist() == [3.5, 3.5]
+
+
+@pytest.mark.parametrize("lib", [genesis, torch], ids=["genesis", "torch"])
+def test_too_few_gradients_are_refused(lib):
+    class Product(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    x = lib.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="gradients"):
+        Product.apply(x, x).sum().backward()

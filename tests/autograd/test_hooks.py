@@ -208,3 +208,17 @@ def after_a_write_that_is_not_recorded(lib):
 def test_writes_that_are_not_recorded_keep_the_place_of_a_derivation():
     ours, theirs = (after_a_write_that_is_not_recorded(lib) for lib in BOTH)
     assert ours == theirs
+
+
+def test_a_hook_of_several_gradients_runs_in_each_backward():
+    found = []
+    for lib in BOTH:
+        log = []
+        a, b = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+        hook = lib.autograd.graph.register_multi_grad_hook
+        hook([a, b], lambda gs, log=log: log.append([None if g is None else g.tolist() for g in gs]))
+        hook([a, b], lambda g, log=log: log.append(g.tolist()), mode="any")
+        for loss in (a * 2, b * 3, a * a * b, a * 4):
+            loss.sum().backward()
+        found.append(sorted(map(str, log)))
+    assert found[0] == found[1] and len(found[0]) == 8

@@ -238,3 +238,14 @@ def test_bytes_are_masks_as_in_pytorch(index):
         warnings.simplefilter("ignore")
         expected = torch.tensor(values)[torch.tensor(index, dtype=torch.uint8)]
     assert np.array_equal(selected.numpy(), expected.numpy()) and selected.shape == expected.shape
+
+
+def test_assigned_values_may_have_more_axes_of_extent_1():
+    found = []
+    for lib in (genesis, torch):
+        x = lib.zeros(3, 2)
+        x[lib.tensor([0, 2])] = lib.ones(1, 1, 2, 2)
+        x[lib.tensor([True, False, True])] = lib.ones(1, 2, 2) * 3
+        x[lib.tensor([0, 1]), lib.tensor([1, 1])] = lib.tensor([[[5.0, 7.0]]])
+        found.append(x.tolist())
+    assert found[0] == found[1]

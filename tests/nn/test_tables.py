@@ -56,6 +56,8 @@ def test_a_pretrained_table_is_shared_and_nothing_drawn(library):
     trained(library.tensor([[1, 1]])).sum().backward()
     library.optim.SGD(trained.parameters(), lr=0.5).step()
     assert table.tolist() == frozen.weight.tolist() == [[2, 3], [3, 4]]
+    codes = library.nn.Embedding.from_pretrained(library.tensor([[1, 2], [3, 4]]))
+    assert codes(library.tensor(1)).tolist() == [3, 4]
 
 
 def test_classes_are_counted():

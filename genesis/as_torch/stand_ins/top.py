@@ -127,8 +127,8 @@ def range(
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """`linalg.multi_dot`."""
-    return genesis.linalg.multi_dot(matrices)
+    """`linalg.multi_dot`, also of one matrix."""
+    return matrices[0] if len(matrices) == 1 else genesis.linalg.multi_dot(matrices)
 
 
 def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
