@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from genesis.autograd.pullback import batched, lies_as
 from genesis.execution.eager import together
-from genesis.functions.random_draws import mapped
+from genesis.execution.failure import take_back_writes
+from genesis.functions.random_draws import is_computed_from, mapped
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.errors import ArgumentError, DataError
 from genesis.ir.replayable import replayable_module
@@ -17,6 +18,7 @@ from genesis.runtime import rng
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.modes import is_grad_enabled
+from genesis.tracing.trace import Array
 
 __all__ = ["vmap"]
 
@@ -26,8 +28,8 @@ def vmap(
 ) -> AnyFunction:
     """`func` applied to each example along an axis of its arguments, for all examples at once.
 
-    The function is traced for the first example, and the trace is batched: it may branch on shapes, not on values. Writes to
-    outer tensors happen once, for one example.
+    The function is traced for the first example, and the trace is batched: it may branch on shapes, not on values. Writes to an
+    argument that is mapped over are those of each example; writes to other outer tensors happen once, for all.
 
     Args:
         func: takes and returns tensors, or nested tuples, lists and dicts of them.
@@ -38,8 +40,8 @@ def vmap(
         chunk_size: the number of examples computed at once; all if None.
 
     Named arguments are the same for all. Raises RuntimeError for another `randomness`, ValueError for a `chunk_size` below 1
-    and, when called, if the extents of the axes differ or there is no such axis; RuntimeError if the function reads a value, or
-    draws random numbers with "error".
+    and, when called, if the extents of the axes differ or there is no such axis; RuntimeError if the function reads a value,
+    draws random numbers with "error", or writes what differs among the examples to a tensor that they share.
 
     >>> x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.func.vmap(genesis.func.grad(lambda x: (x**2).sum()))(x)
@@ -92,16 +94,35 @@ def _mapped(
                for x, dim in zip(leaves, dims, strict=True)]
     pairs = [(call(OPERATIONS["clone"], (x[0],)), x) for x in stacked if x is not None]
     examples = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
-    first = iter([_example(one, x, dim) for (one, _), (x, dim) in zip(pairs, examples, strict=True)])
-    given = with_leaves(args, iter([x if s is None else next(first) for x, s in zip(leaves, stacked, strict=True)]))
-    with mapped(randomness, pairs[0][1].shape[0], [array_of(one) for one, _ in pairs]):
+    firsts = [_example(one, x, dim) for (one, _), (x, dim) in zip(pairs, examples, strict=True)]
+    unused = iter(firsts)
+    given = with_leaves(args, iter([x if s is None else next(unused) for x, s in zip(leaves, stacked, strict=True)]))
+    arrays = [array_of(one) for one, _ in pairs]
+    with mapped(randomness, pairs[0][1].shape[0], arrays):
         result = func(*given, **kwargs)
-    outputs = [call(OPERATIONS["clone"], (_tensor(y, "returned"),)) for y in leaves_of(result)]
+    _refuse_shared_writes(arrays)
+    written = [k for k, one in enumerate(firsts) if array_of(one) is not arrays[k]]
+    ends = [*leaves_of(result), *[firsts[k] for k in written]]
+    outputs = [call(OPERATIONS["clone"], (_tensor(y, "returned"),)) for y in ends]
     found = batched(outputs, pairs, is_grad_enabled(), randomness == "different")
     if found is None:
         raise RuntimeError("vmap: the function looked at a value, but it runs once for all examples; use genesis.where")
+    for k, new in zip(reversed(written), reversed(found), strict=False):
+        x, dim = examples[k]
+        x.movedim(dim, 0).copy_(new)
     axes = _spread(out_dims, result, "out_dims")
-    return with_leaves(result, iter([y.movedim(0, axis) for y, axis in zip(found, axes, strict=True)]))
+    return with_leaves(result, iter([y.movedim(0, axis) for y, axis in zip(found, axes, strict=False)]))
+
+
+def _refuse_shared_writes(examples: Sequence[Array]) -> None:
+    """Raise RuntimeError, with writes undone, if what was computed from examples has been written to an outer tensor."""
+    trace, start = examples[0].trace, examples[0].index
+    for tensor, before, _ in [] if trace is None else [*trace.written]:
+        if isinstance(before, int):
+            tensor = tensor() if before < start else None
+        if tensor is not None and is_computed_from(tensor._array, examples):
+            take_back_writes(trace, range(start, len(trace.nodes)))
+            raise RuntimeError("vmap: a batch of values is written to a tensor that all examples share; map over it, too")
 
 
 def _joined(results: Sequence[Tree], axes: Sequence[int]) -> Tree:

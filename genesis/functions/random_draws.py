@@ -65,9 +65,14 @@ def mapped(randomness: str, extent: int, examples: Sequence[Array] = ()) -> Iter
 
 def is_of_an_example(array: Array) -> bool:
     """Whether an array is computed from an example of a vmapped function that is running."""
+    return is_computed_from(array, _mapped.examples)
+
+
+def is_computed_from(array: Array, examples: Sequence[Array]) -> bool:
+    """Whether an array is computed from one of these, which are of the same trace."""
     trace = array.trace
-    examples = {example.index for example in _mapped.examples if example.trace is trace}
-    if trace is None or not examples:
+    wanted = {example.index for example in examples if example.trace is trace}
+    if trace is None or not wanted:
         return False
     waiting, met = [array.index], set()
     while waiting:
@@ -75,7 +80,7 @@ def is_of_an_example(array: Array) -> bool:
         if index not in met:
             met.add(index)
             waiting += trace.nodes[index].inputs
-    return not met.isdisjoint(examples)
+    return not met.isdisjoint(wanted)
 
 
 def _of_all_examples(count: int) -> int:
