@@ -192,8 +192,9 @@ class CustomCall:
             return answer
         answers = list(answer) if isinstance(answer, tuple | list) else [answer]
         count = len(self.inputs)
-        if len(answers) < count or any(a is not None for a in answers[count:]):
+        if any(a is not None for a in answers[count:]) or any(index is not None for index in self.inputs[len(answers) :]):
             raise RuntimeError(f"{self.name}.backward: returned {len(answers)} gradients for {count} arguments of forward")
+        answers += [None] * (count - len(answers))
         return [
             None if index is None or a is None else self._fitted(k, a, source.nodes[index])
             for k, (a, index) in enumerate(zip(answers, self.inputs, strict=False))
