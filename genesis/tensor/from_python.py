@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from genesis.ir.annotations import Tree
-from genesis.ir.dtypes import NAMED, DType, as_dtype, from_numpy_dtype, get_default_dtype, refuse_complex_number, refuse_number
+from genesis.ir.dtypes import (
+    NAMED,
+    DType,
+    as_dtype,
+    bool_,
+    dtype_of_scalar,
+    from_numpy_dtype,
+    get_default_dtype,
+    promote,
+    refuse_complex_number,
+    refuse_number,
+)
 from genesis.ir.errors import ArgumentError, DataError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, reach
@@ -127,7 +140,7 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
     """
     leaf = _first_leaf(data)
     if hasattr(leaf, "detach"):
-        data = _plain(data)
+        dtype, data = dtype or _common_dtype(data), _plain(data)
     try:
         values = np.asarray(data)
     except ValueError as problem:
@@ -165,11 +178,21 @@ def _first_leaf(data: Tree) -> object:
     return data
 
 
+def _common_dtype(data: Tree) -> DType:
+    """The dtype to which all leaves of nested lists with tensors promote: there a 0-d tensor counts as much as others."""
+    if isinstance(data, list | tuple):
+        return functools.reduce(promote, map(_common_dtype, data), bool_)
+    return data.dtype if hasattr(data, "detach") else dtype_of_scalar(data)
+
+
 def _plain(data: Tree) -> Tree:
-    """Nested lists with the tensors in them as arrays."""
+    """Nested lists with the tensors in them as arrays, those of one element as numbers, as in PyTorch."""
     if isinstance(data, list | tuple):
         return [_plain(item) for item in data]
-    return data.numpy(force=True) if hasattr(data, "detach") else data
+    if not hasattr(data, "detach"):
+        return data
+    values = data.numpy(force=True)
+    return values.reshape(()) if values.size == 1 else values
 
 
 replayable_module(__name__)

@@ -302,3 +302,24 @@ def test_a_bound_that_is_nan_makes_nan(low, high):
         assert_close(held(x, *bounds), want)
     with pytest.raises(ValueError, match="hardtanh: bounds are nan"):
         genesis.nn.functional.hardtanh(genesis.arange(3.0), NAN, 1.0)
+
+
+def test_lists_and_texts_are_repeated_by_a_tensor_of_one_integer():
+    for lib in (genesis, torch):
+        n = lib.tensor(2)
+        assert ([0] * n, n * (1,), "ab" * n, n * b"c") == ([0, 0], (1, 1), "abab", b"cc")
+        with pytest.raises(TypeError):
+            "a" + n
+
+
+@pytest.mark.parametrize("numbers", [
+    lambda lib: [lib.tensor([1.0]), lib.tensor([[2.0]])],
+    lambda lib: ([lib.tensor([1])], [lib.tensor([2.5])]),
+    lambda lib: [[lib.tensor(1), 2], [3, 4.5]],
+    lambda lib: [lib.tensor(1.0), lib.tensor(2.0, dtype=lib.float64)],
+    lambda lib: [lib.tensor(1.0, dtype=lib.float16), 2],
+    lambda lib: [lib.tensor(True), 2],
+])
+def test_tensors_in_lists_are_numbers_of_a_common_dtype(numbers):
+    ours, theirs = (lib.tensor(numbers(lib)) for lib in (genesis, torch))
+    assert (ours.tolist(), ours.dtype.name) == (theirs.tolist(), str(theirs.dtype).partition(".")[2])

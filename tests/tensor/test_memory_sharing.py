@@ -238,3 +238,19 @@ def test_a_shallow_copy_shares_memory(lib):
         (lib.Tensor, True, True), (lib.Tensor, False, True), (lib.nn.Parameter, True, True), (lib.Tensor, True, True)]
     assert copies[2].note == "kept"
     assert copies[1].storage_offset() == 1
+
+
+def test_deep_copies_share_a_copy_of_the_storage_as_their_originals_do():
+    found = []
+    for lib in (genesis, torch):
+        x = lib.arange(6.0)
+        w = lib.ones(3, requires_grad=True)
+        given = [x[1:4], x, x.view(2, 3).t(), x, w, w.detach()[1:]]
+        copied = copy.deepcopy(given)
+        copied[0].mul_(10)
+        copied[2][0, 1] = -1
+        copied[5].fill_(7)
+        (copied[4] * 2).sum().backward()
+        assert copied[1] is copied[3]
+        found.append([t.tolist() for t in [*copied, *given, copied[4].grad]])
+    assert found[0] == found[1]

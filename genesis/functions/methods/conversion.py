@@ -13,6 +13,7 @@ import numpy as np
 
 from genesis.execution.realize import realize
 from genesis.functions.memory_order import is_row_major
+from genesis.functions.methods.restriding import share_copy
 from genesis.functions.overrides import overridable_method, routed_access_method
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
@@ -290,7 +291,8 @@ def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     result = type(self).__new__(type(self))
     memo[id(self)] = result
     result.__dict__.update({k: v for k, v in self.__dict__.items() if not hasattr(Tensor, k)})
-    result._array, result._requires_grad = from_data(self)._array, self.requires_grad
+    share_copy(result, self, memo)
+    result._requires_grad = self.requires_grad
     if self.grad is not None:
         hold_gradient(result, self.grad.__deepcopy__(memo))
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from genesis.functions.creation import as_shape
 from genesis.functions.overrides import overridable_method
@@ -14,9 +15,10 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, hand_over_views, method, root_of, share_storage, tensor_of
 from genesis.tensor.view_memory import seen_by
-from genesis.tensor.views import view
+from genesis.tensor.views import detach, share_data, view
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import recording, thread_state
 
@@ -58,6 +60,22 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     result._seen = seen_by(result, root)
     result._detached = result._views_detached = input._detached
     return result
+
+
+def share_copy(result: Tensor, tensor: Tensor, memo: dict[Any, Any]) -> None:
+    """Make the new `result` a copy of `tensor` that shares the copy of its storage, which `memo` has for all that view it."""
+    root = root_of(tensor)
+    if root._storage is None or tensor._element_map is not None or tensor.dtype is not root.dtype:
+        result._array = from_data(tensor)._array
+        return
+    copies = memo.setdefault("storages", {})
+    if root is tensor and id(root) not in copies:
+        result._array = from_data(tensor)._array
+        copies[id(root)] = result
+        return
+    if id(root) not in copies:
+        copies[id(root)] = from_data(detach(root))
+    share_data(result, as_strided(detach(copies[id(root)]), *tensor.layout))
 
 
 def _need_own_storage(name: str, root: Tensor, offset: int | None) -> None:

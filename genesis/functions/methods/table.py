@@ -22,7 +22,8 @@ from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import view
 
-_UNDERSTOOD = (Tensor, int, float, complex, str)  # operand types that never override a tensor's operator
+_UNDERSTOOD = (Tensor, int, float, complex)  # operand types that never override a tensor's operator
+_REPEATED = (list, tuple, str, bytes)
 _COMPARED = (Tensor, int, float, complex, np.generic, np.ndarray)  # types of what a tensor may equal
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}  # -> the reflected comparison
 
@@ -204,6 +205,8 @@ def _equality_operator(operation: Operation) -> AnyFunction:
 
 def _reflected_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _REPEATED):
+            return NotImplemented  # `[0] * tensor` repeats the list
         return (route if OVERRIDES else call)(operation, (other, self))
 
     return method
