@@ -117,7 +117,9 @@ def _mapped(
 def _refuse_shared_writes(examples: Sequence[Array]) -> None:
     """Raise RuntimeError, with writes undone, if what was computed from examples has been written to an outer tensor."""
     trace, start = examples[0].trace, examples[0].index
-    for tensor, before, _ in [] if trace is None else [*trace.written]:
+    if trace is None:
+        return
+    for tensor, before, _ in [*trace.written]:
         if isinstance(before, int):
             tensor = tensor() if before < start else None
         if tensor is not None and is_computed_from(tensor._array, examples):
