@@ -15,7 +15,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.complex_values import conjugate
 from genesis.ops.reduction import sum
-from genesis.ops.registry import cast, composite, expand, primitive, promoted
+from genesis.ops.registry import Shared, cast, composite, expand, primitive, promoted
 from genesis.ops.views import diagonal_value, permute_value, reshape_value
 
 
@@ -144,7 +144,19 @@ Names = tuple[str, ...]  # axis names: letters; the axes of "..." are .., ".1", 
 
 
 # ---- einsum (Einstein, 1916): diagonals, then sums, then matrix products of pairs ----
-@composite("einsum", (), method=False, autocast="low", takes_complex=True)
+def _rearranged(equation: str, *operands: Any) -> Shared:
+    """The only operand and its diagonals, permuted, if nothing is summed."""
+    values = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    if len(values) != 1:
+        return None
+    (names,), result = _parsed(equation, values)
+    if {*names} != {*result} or len({*zip(names, values[0].shape, strict=True)}) > len(result):
+        return None
+    pairs, names = _repeated(names)
+    return values[0], [*[("diagonal", 0, i, j) for i, j in pairs], ("permute", tuple([names.index(name) for name in result]))]
+
+
+@composite("einsum", (), method=False, autocast="low", takes_complex=True, shares=_rearranged)
 def einsum(equation: str, *operands: Any) -> Value:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result.
 
@@ -241,16 +253,25 @@ def _extents(equation: str, terms: Sequence[Names], values: Sequence[Value]) -> 
 
 
 # ---- computing ----
-def _diagonal(x: Value, names: Names) -> tuple[Value, Names]:
-    """Each name once."""
+def _repeated(names: Names) -> tuple[list[tuple[int, int]], Names]:
+    """The pairs of axes whose diagonals leave each name once, one after another, and these names."""
+    pairs = []
     for name in dict.fromkeys(names):
         while names.count(name) > 1:
             i = names.index(name)
             j = names.index(name, i + 1)
-            if x.shape[i] != x.shape[j]:
-                raise ValueError(f"einsum: {name!r} names axes of extents {x.shape[i]} and {x.shape[j]} of one operand")
-            x = diagonal_value(x, 0, i, j)
+            pairs.append((i, j))
             names = (*(n for k, n in enumerate(names) if k not in (i, j)), name)
+    return pairs, names
+
+
+def _diagonal(x: Value, names: Names) -> tuple[Value, Names]:
+    """Each name once."""
+    if len({*zip(names, x.shape, strict=True)}) > len({*names}):
+        raise ValueError(f"einsum: axes of one operand have one name and other extents: {', '.join(names)} of shape {x.shape}")
+    pairs, names = _repeated(names)
+    for i, j in pairs:
+        x = diagonal_value(x, 0, i, j)
     return x, names
 
 

@@ -23,6 +23,7 @@ Gradient = Callable[..., Value | tuple[Value | None, ...]]
 Reference = Callable[..., np.ndarray | np.generic]
 Emitter = Callable[..., object]  # (Arithmetic, *values) -> value; values are registers on the CPU, text on a GPU
 Policy = Literal["low", "float32", "widest"]
+Shared = tuple[Any, Sequence[tuple[Any, ...]]] | None  # an argument, and the names and arguments of views that follow
 
 
 class Arithmetic(Protocol):
@@ -90,7 +91,8 @@ class Operation:
 
     __slots__ = (
         "aliases", "autocast", "define", "elements", "in_place", "is_view", "keywords", "method", "name", "namespaces",
-        "numbers_between", "operands", "operator", "public", "reference", "static_scalars", "takes_complex", "variadic",
+        "numbers_between", "operands", "operator", "public", "reference", "shares", "static_scalars", "takes_complex",
+        "variadic",
     )
 
     def __init__(
@@ -99,12 +101,13 @@ class Operation:
         method: bool = True, in_place: bool = False, operator: str | None = None, aliases: tuple[str, ...] = (),
         namespaces: tuple[str, ...] = (), public: bool = True, keywords: tuple[tuple[str, str], ...] = (),
         takes_complex: bool = False, numbers_between: tuple[str, ...] = (), elements: tuple[str, ...] = (),
+        shares: Callable[..., Shared] | None = None,
     ) -> None:
         self.name, self.define, self.operands, self.reference = name, define, operands, reference
         self.variadic, self.static_scalars, self.autocast, self.is_view = variadic, static_scalars, autocast, is_view
         self.method, self.in_place, self.operator, self.public = method, in_place, operator, public
         self.aliases, self.namespaces, self.keywords = aliases, namespaces, keywords
-        self.takes_complex, self.numbers_between, self.elements = takes_complex, numbers_between, elements
+        self.takes_complex, self.numbers_between, self.elements, self.shares = takes_complex, numbers_between, elements, shares
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -123,6 +126,7 @@ class Names(TypedDict, total=False):
     takes_complex: bool  # False: complex numbers raise TypeError at the user's line
     numbers_between: tuple[str, ...]  # numbers that old PyTorch signatures put between the tensors
     elements: tuple[str, ...]  # arguments that become elements: out of an integer dtype's range raises
+    shares: Callable[..., Shared]  # (*arguments): where the result is one of them, or views of it
 
 
 PRIMITIVES: dict[str, Primitive] = {}

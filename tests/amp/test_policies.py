@@ -90,7 +90,8 @@ def test_arguments_are_taken_in_the_dtype_of_the_policy(name, low):
     for sample in samples_of(name, genesis.float32):
         with genesis.autocast(low):
             got = run(name, sample, tensors(given), genesis)
-        assert_close(got, run(name, sample, tensors(taken), genesis), name)
+        if not isinstance(got, genesis.Tensor) or got._base is None:  # a view of an argument keeps its dtype, as in PyTorch
+            assert_close(got, run(name, sample, tensors(taken), genesis), name)
 
 
 def test_16_bit_sums_do_not_stop_at_the_precision_of_their_terms():

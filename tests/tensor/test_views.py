@@ -248,3 +248,22 @@ def test_layout_rules_remember_no_number_of_a_recorded_call():
     assert [float(taken(x, n)) for n in (1, 2)] == [2.0, 4.0]
     del taken
     assert numbers() == before
+
+
+@pytest.mark.parametrize("function", [
+    lambda lib, x: lib.einsum("ij->ji", x),
+    lambda lib, x: lib.einsum("ii->i", [x]),
+    lambda lib, x: lib.einsum("...ij->...ji", x),
+    lambda lib, x: lib.positive(x),
+    lambda lib, x: lib.cartesian_prod(x[0]),
+    lambda lib, x: x.sum_to_size(2, 2),
+])
+def test_functions_that_only_rearrange_return_views(function):
+    found = []
+    for lib in (genesis, torch):
+        x = lib.zeros(2, 2)
+        w = lib.arange(4.0).view(2, 2).requires_grad_()
+        function(lib, x)[0] += 5
+        (function(lib, w) * function(lib, w)).sum().backward()
+        found.append((x.tolist(), w.grad.tolist()))
+    assert found[0] == found[1] and any(map(any, found[0][0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
+from functools import cache, reduce
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.examples import documented
 from genesis.ops.registry import OPERATIONS, Operation, parameter_names, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_memory import MANY, joined_in_memory
@@ -35,7 +36,8 @@ def function_of(operation: Operation) -> AnyFunction:
     The result of a view operation shares the input's storage.
     """
 
-    computing = _viewing if operation.is_view else _joining if operation.variadic and operation.reference else _computing
+    computing = (_viewing if operation.is_view else _joining if operation.variadic and operation.reference
+                 else _sharing if operation.shares else _computing)
     public: Any = _with_numbers_between(operation, computing(operation))
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
@@ -66,6 +68,18 @@ def _joining(operation: Operation) -> Any:
         return function(*args, **kwargs)
 
     return joining
+
+
+def _sharing(operation: Operation) -> Any:
+    function, shares = _computing(operation), cast(AnyFunction, operation.shares)
+
+    def sharing(*args: Any, **kwargs: Any) -> Any:
+        found = None if kwargs or OVERRIDES else shares(*args)
+        if found is None or not isinstance(found[0], Tensor) or isinstance(found[0], CompositeTensor):
+            return function(*args, **kwargs)
+        return reduce(lambda tensor, step: view(tensor, *step), found[1], found[0])
+
+    return sharing
 
 
 def _viewing(operation: Operation) -> Any:
