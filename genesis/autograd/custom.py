@@ -192,7 +192,7 @@ class CustomCall:
             return answer
         answers = list(answer) if isinstance(answer, tuple | list) else [answer]
         count = len(self.inputs)
-        if any(a is not None for a in answers[count:]) or any(index is not None for index in self.inputs[len(answers) :]):
+        if any(a is not None for a in answers[count:]):
             raise RuntimeError(f"{self.name}.backward: returned {len(answers)} gradients for {count} arguments of forward")
         answers += [None] * (count - len(answers))
         return [
