@@ -18,7 +18,7 @@ from genesis.ir.dtypes import DType, bool_, float64, get_default_dtype
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
-from genesis.ops.registry import OPERATIONS
+from genesis.ops.registry import OPERATIONS, PRIMITIVES
 from genesis.runtime import rng
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.mersenne_twister import MersenneTwister
@@ -64,12 +64,12 @@ def mapped(randomness: str, extent: int, examples: Sequence[Array] = ()) -> Iter
 
 
 def is_of_an_example(array: Array) -> bool:
-    """Whether an array is computed from an example of a vmapped function that is running."""
-    return is_computed_from(array, _mapped.examples)
+    """Whether an array is computed from an example of a vmapped function that is running, or from numbers drawn there."""
+    return bool(_mapped.examples) and is_computed_from(array, _mapped.examples, or_drawn=True)
 
 
-def is_computed_from(array: Array, examples: Sequence[Array]) -> bool:
-    """Whether an array is computed from one of these, which are of the same trace."""
+def is_computed_from(array: Array, examples: Sequence[Array], or_drawn: bool = False) -> bool:
+    """Whether an array is computed from one of these, which are of the same trace, or from random numbers if `or_drawn`."""
     trace = array.trace
     wanted = {example.index for example in examples if example.trace is trace}
     if trace is None or not wanted:
@@ -78,9 +78,12 @@ def is_computed_from(array: Array, examples: Sequence[Array]) -> bool:
     while waiting:
         index = waiting.pop()
         if index not in met:
+            node = trace.nodes[index]
+            if index in wanted or (or_drawn and PRIMITIVES[node.op].draws):
+                return True
             met.add(index)
-            waiting += trace.nodes[index].inputs
-    return not met.isdisjoint(wanted)
+            waiting += node.inputs
+    return False
 
 
 def _of_all_examples(count: int) -> int:

@@ -123,3 +123,17 @@ def test_tied_parameters_are_replaced_together_or_apart():
     biases = {"a.bias": zeros[0], "b.bias": zeros[0]}
     assert functional_call(tied, {"a.weight": zeros} | biases, x, strict=True).item() == 0.0
     assert tied(x).item() == 4.0
+
+
+@pytest.mark.parametrize(("randomness", "places"), [("different", 3), ("same", 1)])
+def test_an_index_that_is_drawn_selects_and_sets_an_element_of_each_example(randomness, places):
+    def marked(x):
+        place = genesis.randint(0, 3, ())
+        y = x.clone()
+        y[place] = -1
+        return x[place], place, y
+
+    rows = genesis.arange(90.0).view(30, 3)
+    chosen, at, y = vmap(marked, randomness=randomness)(rows)
+    assert chosen.equal(rows[genesis.arange(30), at]) and at.unique().numel() == places
+    assert y.equal(rows.index_put((genesis.arange(30), at), genesis.tensor(-1.0)))
