@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from genesis.codegen.cpu import program
 from genesis.codegen.cpu.product.interface import VECTORS
-from genesis.codegen.cpu.tiling import sum_registers, vector_bytes
+from genesis.codegen.cpu.tiling import multiplies_pairs, sum_registers, vector_bytes
 from genesis.codegen.segment import Segment
 from genesis.lower.target import Target
 from genesis.runtime.devices import Device
@@ -27,7 +27,8 @@ class Backend(NamedTuple):
 
 _CPU = Backend(
     lambda threads, planned, device: Target(
-        threads, strip=VECTORS * vector_bytes(), sums=sum_registers(), planned_threads=planned), program.assemble)
+        threads, strip=VECTORS * vector_bytes(), sums=sum_registers(), pairs=multiplies_pairs(),
+        planned_threads=planned), program.assemble)
 
 
 def backend_of(device: Device) -> Backend:

@@ -134,7 +134,7 @@ def instruction(plan: Plan, call: Call) -> str:
     if isinstance(call, KernelCall):
         head = f"kernel  {call.kernel.name} over {list(call.extents)}"
     elif isinstance(call, Product):
-        head = f"product {nodes[call.node].dtype.name}"
+        head = f"product {nodes[call.a.value].dtype.name}"
     else:
         is_native = all(segment.host != call for segment in plan.segments)
         head = " ".join([call.phase or ("native " if is_native else "host   "), nodes[call.node].op])

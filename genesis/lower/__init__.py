@@ -19,7 +19,8 @@ from genesis.lower.group import Decisions
 from genesis.lower.join_batches import join_batches
 from genesis.lower.join_concats import join_concats
 from genesis.lower.join_products import join_products
-from genesis.lower.legalize import force_materialized, layout_of, legalize
+from genesis.lower.copies import layout_of
+from genesis.lower.legalize import force_materialized, legalize
 from genesis.lower.lower_concat import lower_concat
 from genesis.lower.overlap_collectives import overlap_collectives
 from genesis.lower.rematerialize import rematerialize
@@ -75,7 +76,7 @@ def lower(
         graph = share_packing(convolve(graph, target.sums), target.strip)
     graph = sum_batches(graph)
     _check(graph)
-    graph = legalize(graph, len(saved) + len(awaited), target.strided)
+    graph = legalize(graph, len(saved) + len(awaited), target.strided, target.pairs)
     graph = graph._replace(outputs=graph.outputs[: len(outputs) + len(saved)])
     graph = prepare_writes(graph)
     _check(graph)

@@ -177,7 +177,7 @@ class _Search:
         products = numel(call.batch)
         if call.batch and self.target.sequential_tiles is None:
             return False
-        if not products or points % products or call.extents[2] % (points // products):
+        if not products or points % products or call.extents[2] % (points // products * (2 if call.pairs else 1)):
             return False
         # Gradients of attention's keys and values are such sums. With them, backward of 1 x 1 x 4096 x 64 is one loop, which
         # takes 16 MB beside the operands instead of 200.

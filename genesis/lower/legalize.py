@@ -10,14 +10,16 @@ a range, a broadcast) is copied where it must be in memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from genesis.ir.annotations import Key
 from genesis.ir.dtypes import float32
-from genesis.ir.graph import Graph, Node, Value
-from genesis.ir.shapes import contiguous_strides, numel
+from genesis.ir.graph import Node, Value
+from genesis.ir.shapes import numel
 from genesis.lower.convolve import is_thin, sum_of_products
-from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, Digits, digits_of, grouped_layout, memory_layout, run_of
+from genesis.lower.copies import Legal, copied, has_memory, in_memory, in_order, layout_of, owned, reading
+from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, Digits, digits_of, grouped_layout, run_of
+from genesis.lower.operands import collapsed_batch, matrix_operand, operand_layout, result_layout
+from genesis.lower.pairs import multiplies_pairs, product_of_pairs
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout
@@ -28,28 +30,12 @@ LANES = 8  # adjacent elements that fill a vector
 GATHERED = 512  # columns from which a product takes thirty times as long as gathering its left operand
 
 
-def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:
-    """The layout of a value in its base's memory; None for a view of a view, or of memory with gaps."""
-    node = nodes[index]
-    if node.op != "view":
-        return memory_layout(node)
-    base = nodes[node.inputs[0]]
-    if base.op == "view" or not memory_layout(base).is_contiguous:
-        return None
-    return Layout(node.shape, node.attrs["strides"], node.attrs["offset"])
-
-
-def matrix_operand(layout: Layout) -> bool:
-    """Whether products can read a (.., rows, columns) layout: rows or columns have unit stride."""
-    return any(stride == 1 or extent == 1 for stride, extent in zip(layout.strides[-2:], layout.shape[-2:], strict=True))
-
-
-def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simplified:
+def legalize(graph: Simplified, saved: int = 0, strided: bool = False, pairs: bool = False) -> Simplified:
     """The legal form of a graph, as stated above; the last `saved` outputs are never written to.
 
-    `strided` products take operands of any strides, and of 16 bits.
+    `strided` products take operands of any strides, and of 16 bits; `pairs`: of bfloat16 with adjacent terms, two at a time.
     """
-    result = _Legal(graph, strided)
+    result = Legal(graph, strided, pairs)
     for node in graph.nodes:
         kind = PRIMITIVES[node.op].kind
         if kind in ("elementwise", "view", "source"):  # most nodes, with nothing to do
@@ -59,13 +45,13 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
         if node.op == "matmul":
             result.put(_matmul(result, node).index)
         elif kind == "gather":
-            source = result.copies.get(_reading(result, node.inputs[0]))  # gathers are faster from a contiguous copy
-            source = _in_memory(result, node.inputs[0]) if source is None else source
+            source = result.copies.get(reading(result, node.inputs[0]))  # gathers are faster from a contiguous copy
+            source = in_memory(result, node.inputs[0]) if source is None else source
             result.put(result.append(node.renumbered((source, *node.inputs[1:]))))
         elif kind == "collective":
-            result.put(result.append(node.renumbered((_in_order(result, node.inputs[0]),))))
+            result.put(result.append(node.renumbered((in_order(result, node.inputs[0]),))))
         elif kind == "host":
-            ready = _in_order if PRIMITIVES[node.op].contiguous else _in_memory
+            ready = in_order if PRIMITIVES[node.op].contiguous else in_memory
             result.put(result.append(node.renumbered(tuple([ready(result, i) for i in node.inputs]))))
         elif kind == "reduce" and all(result.nodes[node.inputs[0]].shape[a] == 1 for a in node.attrs["axes"]):
             arg = node.op.startswith("arg")
@@ -78,80 +64,20 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False) -> Simpli
     for position, o in enumerate(graph.outputs):
         own = position < len(graph.outputs) - saved
         moved = result.new_index[o]
-        outputs.append(_owned(result, moved, taken) if own else _in_memory(result, moved, spread=False))
+        outputs.append(owned(result, moved, taken) if own else in_memory(result, moved, spread=False))
         taken.add(base_of(result.nodes, outputs[-1]))
         result.came_from(o)
     return result.finished(outputs)
 
 
-class _Legal(Rewriting):
-    """The graph under construction, and its copies: value -> copy, shared by all equal views."""
-
-    __slots__ = ("copies", "strided")
-
-    def __init__(self, source: Simplified, strided: bool) -> None:
-        super().__init__(source)
-        self.strided = strided
-        self.copies: dict[Key, int] = {}
-
-
-def _copied(graph: _Legal, index: int) -> int:
-    """The copy of `index`, an existing one or a new one."""
-    key = _reading(graph, index)
-    if key not in graph.copies:
-        node = graph.nodes[index]
-        graph.copies[key] = graph.add("clone", (index,), node.shape, node.dtype).index
-    return graph.copies[key]
-
-
-def _reading(graph: Graph, index: int) -> Key:
-    """A key that is equal for values with equal contents."""
-    node = graph.nodes[index]
-    if node.op != "view":
-        return index
-    strides = tuple(0 if e == 1 else s for e, s in zip(node.shape, node.attrs["strides"], strict=True))
-    return node.inputs, node.shape, strides, node.attrs["offset"], node.attrs.get("barrier")
-
-
-def _in_memory(graph: _Legal, index: int, spread: bool = True) -> int:
-    """`index` or a copy of it whose base is in memory (and, unless `spread`, which does not broadcast)."""
-    layout = layout_of(graph.nodes, index)
-    gaps = layout is None or (not spread and any(s == 0 and e > 1 for e, s in zip(layout.shape, layout.strides, strict=True)))
-    return index if _has_memory(graph, index) and not gaps else _copied(graph, index)
-
-
-def _in_order(graph: _Legal, index: int) -> int:
-    """`index` or a copy of it that is contiguous."""
-    index = _in_memory(graph, index)
-    layout = layout_of(graph.nodes, index)
-    return index if layout is not None and layout.is_contiguous else _copied(graph, index)
-
-
-def _has_memory(graph: Graph, index: int) -> bool:
-    base = graph.nodes[base_of(graph.nodes, index)]
-    return base.op == "input" or PRIMITIVES[base.op].kind != "source"
-
-
-def _owned(graph: _Legal, index: int, taken: Collection[int]) -> int:
-    """`index` or a copy of it that is all of its base, contiguous, and whose base is not `taken`."""
-    nodes = graph.nodes
-    base = base_of(nodes, index)
-    layout = layout_of(nodes, index)
-    whole = layout is not None and layout.is_contiguous and numel(layout.shape) == nodes[base].numel
-    if whole and base not in taken and PRIMITIVES[nodes[base].op].kind != "source":
-        return index
-    # Two equal outputs must not share memory: in-place operations would change both.
-    if graph.copies.get(_reading(graph, index)) in taken:
-        del graph.copies[_reading(graph, index)]
-    return _copied(graph, index)
-
-
-def _matmul(graph: _Legal, node: Node) -> Value:
+def _matmul(graph: Legal, node: Node) -> Value:
     return _product(graph, node, is_thin(graph.nodes, *node.inputs))
 
 
-def _product(graph: _Legal, node: Node, thin: bool) -> Value:
+def _product(graph: Legal, node: Node, thin: bool) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
+    if graph.pairs and not thin and multiplies_pairs(node, a, b):
+        return cast(product_of_pairs(graph, node, a, b), node.dtype)
     if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
         if graph.strided and not thin:  # the device's product rounds its result
             return cast(_product(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype), thin), node.dtype)
@@ -166,18 +92,18 @@ def _product(graph: _Legal, node: Node, thin: bool) -> Value:
     operands = [_matrix(graph, i, columns) for i, columns in zip(node.inputs, (b.shape[-1], 0), strict=True)]
     layouts = [operand_layout(graph.nodes, i)[0] for i in operands]
     if not graph.strided and len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:
-        operands = [_copied(graph, i) for i in operands]
+        operands = [copied(graph, i) for i in operands]
     return graph.value(graph.append(node.renumbered(tuple(operands))))
 
 
-def _matrix(graph: _Legal, index: int, columns: int) -> int:
+def _matrix(graph: Legal, index: int, columns: int) -> int:
     """`index` or a copy of it that products can read. `columns` is the number of columns that a left operand is multiplied
     with, 0 for a right one. A transposed matrix is copied in its memory order.
     """
     layout = layout_of(graph.nodes, index)
-    if _has_memory(graph, index) and layout is not None and matrix_operand(layout):
+    if has_memory(graph, index) and layout is not None and matrix_operand(layout):
         return index
-    found = grouped_layout(graph.nodes, index) if _has_memory(graph, index) else None
+    found = grouped_layout(graph.nodes, index) if has_memory(graph, index) else None
     if found is not None and (graph.strided or (found[1] != PLAIN and _is_packed_there(graph, index, found, columns))):
         return index
     if found is not None and found[1] != PLAIN:
@@ -185,16 +111,16 @@ def _matrix(graph: _Legal, index: int, columns: int) -> int:
     node = graph.nodes[index]
     row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)
     if not 0 < row < column:
-        return _copied(graph, index)
+        return copied(graph, index)
     # A transposed matrix is copied in memory order and read transposed: copying it by rows would gather, 14 of the 58 ms of a
     # CNN step.
     (*batch, rows, columns), strides = node.shape, node.attrs["strides"]
     straight = Layout((*batch, columns, rows), (*strides[:-2], column, row), node.attrs["offset"])
     as_it_lies = view_node(graph.value(node.inputs[0]), straight, "matrix")
-    return swapped(graph.value(_copied(graph, as_it_lies.index))).index
+    return swapped(graph.value(copied(graph, as_it_lies.index))).index
 
 
-def _copied_matrix(graph: _Legal, index: int, found: tuple[Layout, AxisGroups]) -> int:
+def _copied_matrix(graph: Legal, index: int, found: tuple[Layout, AxisGroups]) -> int:
     """A copy of a batch of matrices in memory order, shared by equal values and by their transposes."""
     (rows, columns), layout, x = digits_of(*found), found[0], graph.value(index)
     is_transposed = _step(rows) < _step(columns)
@@ -216,7 +142,7 @@ def _step(digits: Digits) -> int:
     return wide[-1]
 
 
-def _is_packed_there(graph: _Legal, index: int, found: tuple[Layout, AxisGroups], columns: int) -> bool:
+def _is_packed_there(graph: Legal, index: int, found: tuple[Layout, AxisGroups], columns: int) -> bool:
     """Whether a product should pack a matrix whose rows or columns span several axes of memory directly, without a copy.
 
     Windows are packed directly: a copy would be many times as large. A matrix without adjacent elements is copied. A left
@@ -245,40 +171,6 @@ def _widened(x: Value) -> Value:
         return cast(x, float32)
     source = x.graph.value(x.node.inputs[0])
     return view_node(_widened(source), Layout(x.shape, x.node.attrs["strides"], x.node.attrs["offset"]), x.node.attrs["label"])
-
-
-def operand_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups]:
-    """The layout of a product's operand in its base's memory."""
-    layout = layout_of(nodes, index)
-    found = (layout, PLAIN) if layout is not None else grouped_layout(nodes, index)
-    assert found is not None, "legalize gives operands a layout"
-    return found
-
-
-def collapsed_batch(layouts: Sequence[Layout]) -> tuple[list[int], list[list[int]]]:
-    """The batch axes of several matrices, merged where all can be: (extents, strides of each layout)."""
-    extents: list[int] = []
-    strides: list[list[int]] = [[] for _ in layouts]
-    for axis, extent in enumerate(layouts[-1].shape[:-2]):
-        if extent == 1:
-            continue
-        here = [layout.strides[axis] for layout in layouts]
-        if extents and all(s[-1] == h * extent for s, h in zip(strides, here, strict=True)):
-            extents[-1] *= extent
-            for s, h in zip(strides, here, strict=True):
-                s[-1] = h
-        else:
-            extents.append(extent)
-            for s, h in zip(strides, here, strict=True):
-                s.append(h)
-    return extents, strides
-
-
-def result_layout(node: Node, left: Sequence[int]) -> Layout:
-    """The layout of a matmul's results, over the batch of its `left` shape: stride 0 along axes to be summed."""
-    summed = node.attrs.get("summed", 0)
-    shape = (*left[:-1], node.shape[-1])
-    return Layout(shape, (*(0,) * summed, *contiguous_strides(shape[summed:])), 0)
 
 
 def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified:

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from genesis.ir.annotations import Key
+from genesis.ir.dtypes import bfloat16
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
+from genesis.lower.copies import layout_of
 from genesis.lower.group import Group, Partition
 from genesis.lower.index_map import Unmappable
-from genesis.lower.legalize import collapsed_batch, layout_of, operand_layout, result_layout
+from genesis.lower.operands import collapsed_batch, operand_layout, result_layout
 from genesis.lower.rewriting import base_of
 from genesis.lower.stages import Call, HostCall, Matrix, Product, Stage
 from genesis.ops.layout import Layout, contiguous_layout
@@ -100,6 +102,7 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
     return Product(
         Matrix(base_of(nodes, left), a, a_steps, a_groups), Matrix(base_of(nodes, right), b, b_steps, b_groups),
         Matrix(index, contiguous_layout((m, n)), c_steps), tuple(batch), (m, n, k), nodes[index].attrs.get("only", ""),
+        pairs=nodes[left].dtype is bfloat16,
     )
 
 

@@ -109,14 +109,14 @@ def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSou
             if name_of(kernel, blocks) not in sources:
                 sources |= _sources(kernel, blocks)
         products = [part for call in stage for part in parts(call) if isinstance(part, Product)]
-        dtypes = {(nodes[call.node].dtype.name, call.summed) for call in products}
+        dtypes = sorted({product.operand_dtype(nodes, call) for call in products})
+        sums = sorted({nodes[call.node].dtype.name for call in products if call.summed})
         if isinstance(first, Loop):
             sources[LOOP.symbol] = LOOP
-            sources |= {source.symbol: source for source in (product.strips_source(dtype) for dtype, _ in sorted(dtypes))}
+            sources |= {source.symbol: source for source in map(product.strips_source, dtypes)}
         if isinstance(first, HostCall) and (native := native_operation(nodes[first.node].op)) is not None:
             sources |= {source.symbol: source for source in native.sources(nodes, first)}
-        found = [source(dtype) for dtype, summed in sorted(dtypes) for source in (product.source, combine_source)[: 1 + summed]]
-        sources |= {source.symbol: source for source in found}
+        sources |= {source.symbol: source for source in (*map(product.source, dtypes), *map(combine_source, sums))}
     return sources
 
 
@@ -203,14 +203,14 @@ def _block(
 def _product_launch(
     nodes: Sequence[Node], call: Product, slots: SlotMap, addresses: Addresses, threads: int
 ) -> NativeLaunch:
-    dtype = nodes[call.node].dtype
+    dtype = product.operand_dtype(nodes, call)
     m, n, k = call.extents
     products = numel(call.batch)
     workers = threads if call.epilogue or 2 * products * m * n * k > 3 * PARALLEL_COST else 1
-    cut = product.panels(dtype.name, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
-    a, b, c = (slots.address(x.value, x.layout.offset * dtype.itemsize) for x in (call.a, call.b, call.c))
-    per_worker = sum(product.packed(call, dtype.name, cut))
+    cut = product.panels(dtype, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
+    a, b, c = (slots.address(x.value, x.layout.offset * nodes[x.value].dtype.itemsize) for x in (call.a, call.b, call.c))
+    per_worker = sum(product.packed(call, dtype, cut))
     table = followers(call, slots, addresses, workers)
     workspace, offsets = slots.workspace(workers * per_worker), partial(product.offsets, slots)
-    block = product.block(call, dtype.name, cut, (a, b, c), workspace, per_worker, offsets, followers=table)
-    return NativeLaunch(addresses[product.source(dtype.name).symbol], [block], workers)
+    block = product.block(call, dtype, cut, (a, b, c), workspace, per_worker, offsets, followers=table)
+    return NativeLaunch(addresses[product.source(dtype).symbol], [block], workers)

@@ -32,6 +32,11 @@ def has_many_registers() -> bool:
     return vector_bytes() == 64 or IS_ARM
 
 
+def multiplies_pairs() -> bool:
+    """Whether an instruction multiplies vectors of pairs of bfloat16 numbers and adds to float32 ones."""
+    return vector_bytes() == 64 and "+avx512bf16" in target()[2].split(",")
+
+
 class RegisterTile(NamedTuple):
     """A block of a matrix product whose sums stay in registers: `rows`, each of so many `vectors`."""
 
@@ -39,10 +44,13 @@ class RegisterTile(NamedTuple):
     lanes: int  # of a vector
     rows: int
     vectors: int
+    pairs: bool = False  # an element of an operand is a pair of bfloat16 numbers, two adjacent terms
 
     @classmethod
     def of(cls, dtype: str, vectors: int) -> RegisterTile:
-        """The tallest tile of "float32" or "float64" on this processor."""
+        """The tallest tile of "float32", "float64" or, of pairs, "bfloat16" on this processor."""
+        if dtype == "bfloat16":
+            return cls.of("float32", vectors)._replace(pairs=True)
         return cls(dtype, lanes_of(dtype), sum_registers() // vectors, vectors)
 
     @property

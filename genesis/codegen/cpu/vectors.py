@@ -181,6 +181,13 @@ class Vectors:
         a, b, c = self.matched(a, b, c)
         return self.intrinsic("fma", a.type, [a, b, c])
 
+    def add_products_of_pairs(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        """c plus both products of the two bfloat16 numbers that are in each element of a and b; denormals count as 0."""
+        a, b, c = self.matched(a, b, c)
+        pairs = ir.VectorType(ir.BFloatType(), 2 * a.type.count)
+        function = self.declared("llvm.x86.avx512bf16.dpbf16ps.512", c.type, [c.type, pairs, pairs])
+        return self.builder.call(function, [c, *[self.builder.bitcast(x, pairs) for x in (a, b)]])
+
     square_root, floor, ceil, truncate = _intrinsic("sqrt"), _intrinsic("floor"), _intrinsic("ceil"), _intrinsic("trunc")
     rint = _intrinsic("rint")  # the nearest integer, a half to the even one
 

@@ -11,6 +11,7 @@ from genesis.codegen.cpu.ir.types import (
     FLOAT,
     POINTER,
     ArrayType,
+    BFloatType,
     Constant,
     FunctionPointer,
     FunctionType,
@@ -23,6 +24,6 @@ from genesis.codegen.cpu.ir.types import (
 )
 
 __all__ = [
-    "DOUBLE", "FLOAT", "POINTER", "ArrayType", "Block", "Constant", "Function", "FunctionPointer", "FunctionType", "HalfType",
-    "IRBuilder", "IntType", "Module", "Phi", "Type", "Value", "VectorType", "VoidType",
+    "DOUBLE", "FLOAT", "POINTER", "ArrayType", "BFloatType", "Block", "Constant", "Function", "FunctionPointer", "FunctionType",
+    "HalfType", "IRBuilder", "IntType", "Module", "Phi", "Type", "Value", "VectorType", "VoidType",
 ]

@@ -44,6 +44,10 @@ class HalfType(Type):
     text = "half"
 
 
+class BFloatType(Type):
+    text = "bfloat"
+
+
 class FloatType(Type):
     text = "float"
 

@@ -30,7 +30,7 @@ FIRST_CACHE = 32 << 10  # bytes
 
 
 def tile_of(dtype: str) -> RegisterTile:
-    """The largest tile of "float32" or "float64" for this processor."""
+    """The largest tile of "float32", "float64" or "bfloat16" for this processor."""
     return RegisterTile.of(dtype, VECTORS)
 
 

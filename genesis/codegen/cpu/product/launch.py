@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,9 +11,11 @@ import numpy as np
 from genesis.codegen.cpu.product.interface import ONLY, STEPS, WORDS, depth_of, heights, tile_of
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.segment import SlotMap
+from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.index_map import LEAST_RUN, PLAIN, Digits, digits_of, run_of
 from genesis.lower.stages import Matrix, Product
+from genesis.ops.layout import Layout
 from genesis.runtime.deferred import deferred
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, BlockWord
@@ -39,17 +41,35 @@ PACKING = 0.6  # the cost of packing an element, in vector multiplications
 
 
 def source(dtype: str) -> KernelSource:
-    """The kernel of products of "float32" or "float64"."""
+    """The kernel of products of "float32", "float64" or "bfloat16"."""
     tile = tile_of(dtype)
     name = f"genesis_product_{dtype}"
     return KernelSource(name, f"{name} {tile}", functools.partial(product_ir, name, tile))
 
 
 def strips_source(dtype: str) -> KernelSource:
-    """The kernel that packs right operands of "float32" or "float64" for a loop."""
+    """The kernel that packs right operands of "float32", "float64" or "bfloat16" for a loop."""
     tile = tile_of(dtype)
     name = f"genesis_strips_{dtype}"
     return KernelSource(name, f"{name} {tile}", functools.partial(strips_ir, name, tile))
+
+
+def operand_dtype(nodes: Sequence[Node], call: Product) -> str:
+    """The name of the dtype that a product's kernel is for."""
+    return "bfloat16" if call.pairs else nodes[call.node].dtype.name
+
+
+def _by_elements(call: Product) -> Product:
+    """The product as one of the elements that its kernel reads: pairs of terms are one."""
+    if not call.pairs:
+        return call
+    (m, n, k), halves = call.extents, []
+    for x, axis in ((call.a, 1), (call.b, 0)):
+        shape, strides = [*x.layout.shape], [stride // 2 for stride in x.layout.strides]
+        shape[axis - 2], strides[axis - 2] = k // 2, 1
+        layout = Layout(tuple(shape), tuple(strides), x.layout.offset // 2)
+        halves.append(x._replace(layout=layout, steps=tuple(step // 2 for step in x.steps)))
+    return call._replace(a=halves[0], b=halves[1], extents=(m, n, k // 2), pairs=False)
 
 
 class Panels(NamedTuple):
@@ -89,8 +109,8 @@ def block(
     `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored; `followers`:
     the table of the epilogues. B's address is that of `strips` so many elements apart, if any (see `strips_block`).
     """
-    tile = tile_of(dtype)
-    size = 4 if dtype == "float32" else 8
+    call, tile = _by_elements(call), tile_of(dtype)
+    size = tile.itemsize
     (m, n, k), lead = call.extents, 2 - len(call.batch)
     batch = (1,) * lead + call.batch
     steps = ((0,) * lead + tuple(s * size for s in x.steps) for x in (call.a, call.b, call.c))
@@ -117,6 +137,7 @@ def block(
 
 def has_common_right(call: Product) -> bool:
     """Whether all products of a batch read all of one right matrix, whose columns are rows of memory."""
+    call = _by_elements(call)
     whole = call.b.axis_groups == PLAIN and not any(call.b.steps) and not call.only
     return whole and _stored(call.b, left=False).is_transposed
 
@@ -124,7 +145,7 @@ def has_common_right(call: Product) -> bool:
 def strip_pitch(call: Product, dtype: str) -> int:
     """The elements from one packed strip of the whole right operand to the next."""
     tile = tile_of(dtype)
-    return -(-call.extents[2] // tile.lanes) * tile.lanes * tile.columns
+    return -(-_by_elements(call).extents[2] // tile.lanes) * tile.lanes * tile.columns
 
 
 def strips_bytes(call: Product, dtype: str) -> int:
@@ -135,6 +156,7 @@ def strips_bytes(call: Product, dtype: str) -> int:
 
 def strips_block(call: Product, dtype: str, source: BlockWord, target: BlockWord) -> Block:
     """The argument block that packs the right operand at `source` in strips at `target`."""
+    call = _by_elements(call)
     _, n, k = call.extents
     words = source, _stored(call.b, left=False).distance, n, k, target, strip_pitch(call, dtype)
     return Block(words, -(-n // tile_of(dtype).columns))
@@ -149,12 +171,12 @@ def _rows(tile: RegisterTile, nbytes: int) -> int:
 def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     """The bytes that the largest packed blocks of A and B take."""
     tile = tile_of(dtype)
-    m, n, k = call.extents
+    m, n, k = _by_elements(call).extents
     depth = _evenly(k, depth_of(tile), tile.lanes)
     rows = min(_rows(tile, 0), m if cut.by_columns else cut.height)
     columns = min(COLUMNS, cut.height if cut.by_columns else n)
     blocks = ((rows, tile.rows), (columns, tile.columns))
-    a, b = ((4 if dtype == "float32" else 8) * -(-lines // size) * size * (depth + tile.lanes) for lines, size in blocks)
+    a, b = (tile.itemsize * -(-lines // size) * size * (depth + tile.lanes) for lines, size in blocks)
     return a, b
 
 
@@ -167,7 +189,7 @@ def _reads_in_place(call: Product, dtype: str, cut: Panels) -> bool:
     (m, n, _), tile, a = call.extents, tile_of(dtype), _stored(call.a, left=True)
     # Measured: 0.6% of a GPT step, 6% of the MLP's first product. Of 768 columns packed strips are 2 to 5% faster.
     strips = (cut.height if cut.by_columns else n) / tile.columns
-    close = not a.is_transposed and a.distance * (4 if dtype == "float32" else 8) < PAGE
+    close = not a.is_transposed and a.distance * tile.itemsize < PAGE
     return not a.run and m % heights(tile)[0] == 0 and (strips <= NARROW or (close and strips <= WIDE))
 
 

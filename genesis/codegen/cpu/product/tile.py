@@ -103,6 +103,7 @@ def _sums(
     start_of_a, strides = a
     rows_of_a = Spacing(builder, strides[0], tile.itemsize, rows) if strides else None
     folds = strides is None and tile.lanes * tile.itemsize == LINE  # AVX-512's instructions can
+    multiply = lanes.add_products_of_pairs if tile.pairs else lanes.fma
     nothing = ir.Constant(ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes), "zeroinitializer")
 
     def terms(state: Sequence[ir.Value], count: int, prefetching: bool) -> list[ir.Value]:
@@ -127,7 +128,7 @@ def _sums(
                         start, index = again if v else a_now, I64(term * tile.rows + row)
                         at = rows_of_a.after(start, row) if rows_of_a else lanes.element_pointer(start, index, tile.dtype)
                         element = lanes.splat(lanes.load_uniform(at, tile.dtype))
-                    sums[row * vectors + v] = lanes.fma(element, column, sums[row * vectors + v])
+                    sums[row * vectors + v] = multiply(element, column, sums[row * vectors + v])
             if strides:
                 a_now = opaque(builder, lanes.element_pointer(a_now, strides[1], tile.dtype))
         if not strides:
