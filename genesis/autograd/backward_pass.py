@@ -18,6 +18,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor
+from genesis.tensor.new_programs import flush_part
 from genesis.tensor.transfer import sent
 from genesis.tracing.state import recording, thread_state
 from genesis.tracing.trace import Array, Trace
@@ -87,6 +88,8 @@ class BackwardPass:
             if not self.retain_graph:
                 release(trace, current.readers)
             self._arrive(current, wanted)
+            if self.pending:
+                flush_part()
         self.pending.update(left)
 
     def _take_over(self, inner: BackwardPass, current: TraceBackward) -> None:

@@ -18,6 +18,7 @@ from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.in_place import write
+from genesis.tensor.new_programs import flush_part
 from genesis.tracing.recording_hooks import is_recording, touched_gradient
 from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import recording, thread_state, unflushed
@@ -62,6 +63,7 @@ def backward(
             else:
                 add_gradient(tensor, gradient, create_graph)
     run_callbacks()
+    flush_part()
     with LOCK:
         for trace in unflushed():
             trace.backwards += 1

@@ -96,6 +96,11 @@ def _in_memory(layout: Layout, dtype: DType) -> tuple[Node, int, Shape | None]:
     return node, layout.offset * dtype.itemsize, None if layout.is_contiguous else layout.strides
 
 
+def _key_of_input(array: Array, leaf: Any) -> Key:
+    node = array.node
+    return node.shape, node.dtype, array.memory.strides, node.differentiable, leaf is not None  # type: ignore[union-attr]
+
+
 _new = object.__new__
 numbers = itertools.count()
 _OPEN = math.inf  # the number of a trace that has not ended
@@ -230,9 +235,9 @@ class Trace:
         """
         index: Any = array.index if array.trace is self else self.entered.get(array)
         if index is None:
-            memory, node, nodes = array.memory, array.node, self.nodes
+            memory, nodes = array.memory, self.nodes
             index = len(nodes)
-            key = node.shape, node.dtype, memory.strides, node.differentiable, leaf is not None  # type: ignore[union-attr]
+            key = _key_of_input(array, leaf)
             self.step = step = self.step.children.get(key) or self.step.grow_input(key, nodes)
             nodes += step.nodes
             self.weight += step.weight
@@ -244,6 +249,10 @@ class Trace:
                 self.entered[leaf] = index, index + 1
                 return index + 1
         return index if leaf is None else self._enter_variable(leaf, index)  # type: ignore[no-any-return]
+
+    def is_new_input(self, array: Array, leaf: Any = None) -> bool:
+        """Whether no trace so far had an input like `array` here."""
+        return array not in self.entered and _key_of_input(array, leaf) not in self.step.children
 
     def _enter_variable(self, leaf: Any, source: int) -> int:
         """The position of the variable of `leaf`, whose value entered before."""

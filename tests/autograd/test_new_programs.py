@@ -1,0 +1,121 @@
+"""Programs of ever new sizes are flushed in parts, and parts without new sizes find their plans."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.execution import plan as plans
+from genesis.runtime.counters import counts
+from genesis.tensor import new_programs
+from genesis.tensor.new_programs import MOST_WHOLE
+from genesis.tracing.trie import fresh_roots
+
+ROWS = 64
+
+
+@pytest.fixture(autouse=True)
+def nothing_met_so_far():
+    fresh_roots()
+    new_programs._met.clear()
+
+
+def training(library, seed=0):
+    """A network, its optimizer, and a generator of data."""
+    rng = np.random.default_rng(seed)
+    model = library.nn.Sequential(library.nn.Linear(6, 8), library.nn.Tanh(), library.nn.Linear(8, 1))
+    with library.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(library.tensor(rng.standard_normal(tuple(parameter.shape)).astype(np.float32)))
+    return model, library.optim.AdamW(model.parameters(), lr=1e-2), rng
+
+
+def masked(library, model, rng, count):
+    """A loss over `count` rows, taken by a mask once all rows are computed."""
+    mask = np.zeros(ROWS, bool)
+    mask[rng.permutation(ROWS)[:count]] = True
+    x, y, chosen = [library.tensor(a) for a in (rng.standard_normal((ROWS, 6)).astype(np.float32),
+                                                rng.standard_normal((ROWS, 1)).astype(np.float32), mask)]
+    return ((model(x)[chosen] - y[chosen]) ** 2).mean()
+
+
+def ragged(library, model, rng, count):
+    """A loss over a batch of `count` rows."""
+    x = library.tensor(rng.standard_normal((count, 6)).astype(np.float32))
+    return (model(x) ** 2).mean()
+
+
+def losses(library, loss, sizes):
+    model, optimizer, rng = training(library)
+    found = []
+    for size in sizes:
+        optimizer.zero_grad()
+        value = loss(library, model, rng, size)
+        value.backward()
+        optimizer.step()
+        found.append(value.item())
+    return [*found, *[parameter.detach().numpy().tolist() for parameter in model.parameters()]]
+
+
+@pytest.mark.parametrize("loss", [masked, ragged])
+def test_training_over_ever_new_sizes(loss):
+    sizes = [*range(1, MOST_WHOLE + 9), 3, MOST_WHOLE + 4, 0 if loss is ragged else 5]
+    for one, other in zip(losses(genesis, loss, sizes[:-1]), losses(torch, loss, sizes[:-1]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=1e-5)
+
+
+def planned_nodes(monkeypatch, loss, sizes):
+    """How many nodes of traces each step plans."""
+    planned, lower = [0], plans.read_or_lower
+
+    def lowered(nodes, *rest):
+        planned[-1] += len(nodes)
+        return lower(nodes, *rest)
+
+    monkeypatch.setattr(plans, "read_or_lower", lowered)
+    model, optimizer, rng = training(genesis)
+    for size in sizes:
+        planned.append(0)
+        optimizer.zero_grad()
+        loss(genesis, model, rng, size).backward()
+        optimizer.step()
+    return planned[1:]
+
+
+@pytest.mark.parametrize(("loss", "share"), [(masked, 0.4), (ragged, 0.7)])
+def test_what_has_no_new_size_is_planned_no_more(monkeypatch, loss, share):
+    sizes = [*range(10, 10 + 3 * MOST_WHOLE)]
+    planned = planned_nodes(monkeypatch, loss, sizes)
+    assert 0 < planned[-1] < share * planned[2], planned
+    assert planned[-1] == planned[-2] == planned[-3]
+
+
+def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
+    sizes = [*range(20, 20 + MOST_WHOLE // 2)] * 5
+    before = counts["flushes"]
+    planned = planned_nodes(monkeypatch, ragged, sizes)
+    assert counts["flushes"] - before <= len(sizes) + 3  # of the setup
+    assert sum(planned[2 * MOST_WHOLE :]) == 0
+
+
+def test_a_program_that_ends_with_its_backward_is_no_new_one():
+    w = genesis.ones(3, requires_grad=True)
+    for _ in range(3 * MOST_WHOLE):
+        w.grad = None
+        ((w * 2) ** 2).sum().backward()
+        before = counts["flushes"]
+        kept = w.grad * 3  # still part of the program
+        assert counts["flushes"] == before and kept.sum().item() == 72
+
+
+def test_an_error_of_a_part_is_told_at_its_line():
+    table, index = genesis.randn(5, 3, requires_grad=True), [0, 1]
+    for size in range(2, 4 + MOST_WHOLE):
+        index = [*range(4)] * size
+        table[genesis.tensor(index)].exp().sum().backward()
+    with pytest.raises(IndexError, match="index 9 is out of range"):
+        table[genesis.tensor([*index, 9])].exp().sum().backward()
+        genesis.synchronize()
+    table.grad = None
+    (table * 2).sum().backward()
+    assert table.grad.tolist() == [[2.0] * 3] * 5
