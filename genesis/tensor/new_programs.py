@@ -11,12 +11,14 @@ from weakref import WeakKeyDictionary
 
 from genesis.execution.flush import flush
 from genesis.runtime.groups import GROUPS
+from genesis.runtime.plan_cache import REPLAY
 from genesis.tracing.recording_hooks import reads_forbidden
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state, unflushed
 from genesis.tracing.trace import LOCK, Trace
 
 MOST_WHOLE = 8  # programs that a place leaves whole: a few sizes that recur run faster so
+RECURRING = 8  # flushes of one part after which the rest joins it: the gradients of a GPT of six layers are then used in the cache
 LEAST_NODES = 16  # of a part: smaller ones save less than a flush more costs
 
 _met: WeakKeyDictionary[CodeType, dict[int, int]] = WeakKeyDictionary()  # new programs that each line's backwards led to
@@ -32,8 +34,8 @@ def ended_at_fork(trace: Trace) -> bool:
 
 
 def flush_part() -> None:
-    """Within or after a backward: flush what this thread has recorded, if nothing has followed that so far, and too many
-    programs were new here before.
+    """Within or after a backward: flush what this thread has recorded, if nothing has followed that so far, too many programs
+    were new here before, and this one does not recur.
     """
     if _may_flush():
         with LOCK:
@@ -53,4 +55,5 @@ def _is_one_of_many(trace: Trace) -> bool:
     counts = _met.setdefault(code, {})
     if not trace.step.plans:  # one that ends here each time, as before a look, is no new one
         counts[offset] = counts.get(offset, 0) + 1
-    return counts.get(offset, 0) > MOST_WHOLE
+    return counts.get(offset, 0) > MOST_WHOLE and not any([
+        plan.flushes >= RECURRING for key, plan in trace.step.plans.items() if key is not REPLAY])

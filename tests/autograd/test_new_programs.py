@@ -8,7 +8,7 @@ import genesis
 from genesis.execution import plan as plans
 from genesis.runtime.counters import counts
 from genesis.tensor import new_programs
-from genesis.tensor.new_programs import MOST_WHOLE
+from genesis.tensor.new_programs import MOST_WHOLE, RECURRING
 from genesis.tracing.trie import fresh_roots
 
 ROWS = 64
@@ -96,6 +96,13 @@ def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
     planned = planned_nodes(monkeypatch, ragged, sizes)
     assert counts["flushes"] - before <= len(sizes) + 3  # of the setup
     assert sum(planned[2 * MOST_WHOLE :]) == 0
+
+
+def test_parts_that_recur_become_a_whole_program(monkeypatch):
+    sizes = [*range(20, 20 + 2 * MOST_WHOLE)]
+    planned = planned_nodes(monkeypatch, ragged, sizes + [sizes[-1]] * (RECURRING + 8))
+    first, again = planned[: len(sizes)], planned[len(sizes) :]
+    assert first[-1] < first[2] <= sum(again) <= first[0] and again.count(0) == len(again) - 1, planned
 
 
 def test_a_program_that_ends_with_its_backward_is_no_new_one():
