@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from genesis.execution.verified_program import verified
     from genesis.lower import Lowered
     from genesis.lower.schedule import Location
-    from genesis.lower.stored import read_or_lower
+    from genesis.lower.stored import read_or_lower, store
 else:  # the compiler is loaded with the first plan
     backend_of = deferred("genesis.codegen.backend", "backend_of")
     inputs_under = deferred("genesis.execution.saved_values", "inputs_under")
     read_by_backward = deferred("genesis.execution.saved_values", "read_by_backward")
     verified = deferred("genesis.execution.verified_program", "verified")
     read_or_lower = deferred("genesis.lower.stored", "read_or_lower")
+    store = deferred("genesis.lower.stored", "store")
 
 _index = attrgetter("index")
 
@@ -45,9 +46,9 @@ class Plan:
     """A lowered trace, ready to run: its inputs, its outputs and its program."""
 
     __slots__ = (
-        "arena_bytes", "collective_bytes", "collectives", "first", "flushes", "host_calls", "inputs", "keeps", "lowered",
-        "native", "number_of", "outputs", "pool", "read_collectives", "reads", "saved", "saved_inputs", "segments", "sizes",
-        "values", "views",
+        "arena_bytes", "asked", "collective_bytes", "collectives", "first", "flushes", "host_calls", "inputs", "keeps",
+        "lowered", "native", "number_of", "outputs", "pool", "read_collectives", "reads", "saved", "saved_inputs", "segments",
+        "sizes", "values", "views",
     )
 
     def __init__(self, trace: Trace, outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None) -> None:
@@ -58,10 +59,12 @@ class Plan:
         saved = tuple(sorted(expensive - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)
+        self.asked: tuple[Any, ...] = ()  # what it was lowered for, until it is stored
         if lowered is None:
             awaited = [i for i in transient_collectives(trace) if i not in trace.lost and i not in outputs and i not in saved]
             target = backend.target(threads, planned_threads(), trace.device)
-            lowered = read_or_lower(trace.nodes, outputs, target, kinds, saved, awaited)
+            self.asked = trace.nodes, outputs, target, kinds, saved, awaited
+            lowered = read_or_lower(*self.asked)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self.lowered = lowered
@@ -151,6 +154,9 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
             return _new_plan(trace, key)
     if plan is not plan_cache.latest:
         plan_cache.note(trace.step.plans, key, plan)
+    if plan.asked and not trace.is_interrupting:  # it runs again
+        asked, plan.asked = plan.asked, ()
+        store(plan.lowered, *asked)
     counts["plan_hits"] += 1
     return plan
 

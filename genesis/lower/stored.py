@@ -11,7 +11,7 @@ import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ else:  # few programs have graphs that are worth storing
     write_tables = deferred("genesis.lower.tables", "write_tables")
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
-MOST_PLANS = 100  # of a process, after which it stores none: later ones may be of ever new sizes
+AT_ONCE = 16  # plans of a process; later ones, which may be of ever new sizes, are stored when they run again
 SIZE_LIMIT = 128 << 20  # bytes on disk; a training step takes 100 to 150 per node
 
 _ROWS = dict(PRIMITIVES)  # the built-in ones, which the digest covers
@@ -62,17 +62,29 @@ def read_or_lower(
 ) -> Lowered:
     """The result of `lower` for the same arguments, from this process or an earlier one."""
     asked = (nodes, outputs, target, scalars, saved, awaited)
-    if len(nodes) < LEAST_NODES or counts["plans_built"] >= MOST_PLANS or (name := _name(*asked)) is None:
+    if len(nodes) < LEAST_NODES or (name := _name(*asked)) is None:
         return lower(*asked)
     if (found := _read(_cache.find(name), target)) is not None:
         return found
+    if counts["plans_built"] >= AT_ONCE:
+        return lower(*asked)
     with _cache.making(name) as content:  # of concurrent processes, one lowers it
         if (found := _read(content, target)) is not None:
             return found
         lowered = lower(*asked)
-        with contextlib.suppress(TypeError, ValueError):  # not serializable: lowered each time
-            _cache.keep(name, write_tables(lowered))
+        _keep(name, lowered)
     return lowered
+
+
+def store(lowered: Lowered, *asked: Any) -> None:
+    """Store the result of `lower(*asked)`, which runs again, for later processes."""
+    if len(asked[0]) >= LEAST_NODES and (name := _name(*asked)) is not None and _cache.find(name) is None:
+        _keep(name, lowered)
+
+
+def _keep(name: str, lowered: Lowered) -> None:
+    with contextlib.suppress(TypeError, ValueError):  # not serializable: lowered each time
+        _cache.keep(name, write_tables(lowered))
 
 
 def _read(content: bytes | None, target: Target) -> Lowered | None:

@@ -100,7 +100,7 @@ def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
 
 def test_parts_that_recur_become_a_whole_program(monkeypatch):
     sizes = [*range(20, 20 + 2 * MOST_WHOLE)]
-    planned = planned_nodes(monkeypatch, ragged, sizes + [sizes[-1]] * (RECURRING + 8))
+    planned = planned_nodes(monkeypatch, ragged, [*sizes, *[sizes[-1]] * (RECURRING + 8)])
     first, again = planned[: len(sizes)], planned[len(sizes) :]
     assert first[-1] < first[2] <= sum(again) <= first[0] and again.count(0) == len(again) - 1, planned
 
