@@ -45,7 +45,8 @@ def flush_part() -> None:
 
 
 def _may_flush() -> bool:
-    return not (reads_forbidden() or thread_state.observers or GROUPS)  # processes of a group flush alike
+    together = any([group.size > 1 for group in GROUPS.values()])  # processes flush alike
+    return not (together or reads_forbidden() or thread_state.observers)
 
 
 def _is_one_of_many(trace: Trace) -> bool:
