@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 __all__ = ["Call", "name_of_pytorch"]
 
+SMOOTHING = 7  # the position of `label_smoothing` among the arguments of `cross_entropy`
+
 
 class Call(NamedTuple):
     """The properties that a name depends on: each operand's number of axes (None for a number) and the recorded arguments."""
@@ -70,7 +72,7 @@ def _cross_entropy(call: Call) -> str:
     """Distinguishes class indices, which have one axis less than the scores, from probabilities."""
     if call.axes[0] == call.axes[1]:
         return "NegBackward0" if {"none", "sum"}.intersection(call.words) else "DivBackward1"
-    if "label_smoothing" in call.words:
+    if any(setting[1] for setting in call.arguments[SMOOTHING : SMOOTHING + 1]):
         return "AddBackward0"
     return "NllLossBackward0" if call.axes[0] == 2 else "NllLoss2DBackward0"
 
