@@ -35,7 +35,7 @@ class _Table(Module):
             if given.shape != (num_embeddings, embedding_dim):
                 want = num_embeddings, embedding_dim
                 raise ValueError(f"{type(self).__name__}: _weight has shape {given.shape}; want {want}")
-            self.weight = Parameter(given, not freeze)
+            self.weight = Parameter(given, not freeze and given.dtype.category >= 2)
             return
         self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype), not freeze)
         self.reset_parameters()
@@ -55,8 +55,9 @@ class _Table(Module):
         if embeddings.ndim != 2:
             raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
         entries, width = embeddings.shape
-        settings |= {"_weight": embeddings, "_freeze": freeze}
-        return cls(entries, width, **settings)
+        module = cls(entries, width, _weight=embeddings, **settings)
+        module.weight.requires_grad = not freeze
+        return module
 
     def extra_repr(self) -> str:
         more = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
@@ -104,11 +105,11 @@ class EmbeddingBag(_Table):
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
         include_last_offset: bool = False, padding_idx: int | None = None, device: DeviceLike = None,
-        dtype: DType | None = None, _freeze: bool = False,
+        dtype: DType | None = None,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq

@@ -182,17 +182,19 @@ def _common_dtype(data: Tree) -> DType:
     """The dtype to which all leaves of nested lists with tensors promote: there a 0-d tensor counts as much as others."""
     if isinstance(data, list | tuple):
         return functools.reduce(promote, map(_common_dtype, data), bool_)
-    return data.dtype if hasattr(data, "detach") else dtype_of_scalar(data)
+    if isinstance(data, Tensor):
+        return data.dtype
+    return from_numpy_dtype(_plain(data).dtype) if hasattr(data, "detach") else dtype_of_scalar(data)
 
 
 def _plain(data: Tree) -> Tree:
     """Nested lists with the tensors in them as arrays, those of one element as numbers, as in PyTorch."""
     if isinstance(data, list | tuple):
-        return [_plain(item) for item in data]
+        items = [_plain(item) for item in data]
+        return [item.reshape(()) if isinstance(item, np.ndarray) and item.size == 1 else item for item in items]
     if not hasattr(data, "detach"):
         return data
-    values = data.numpy(force=True)
-    return values.reshape(()) if values.size == 1 else values
+    return data.numpy(force=True)
 
 
 replayable_module(__name__)
