@@ -55,7 +55,8 @@ class _Table(Module):
         if embeddings.ndim != 2:
             raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
         entries, width = embeddings.shape
-        module = cls(entries, width, _weight=embeddings, **settings)
+        settings |= {"_weight": embeddings}
+        module = cls(entries, width, **settings)
         module.weight.requires_grad = not freeze
         return module
 
