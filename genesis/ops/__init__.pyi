@@ -6,8 +6,8 @@ from typing import Any, Literal, overload
 from genesis.functions.comparison import allclose as allclose, equal as equal
 from genesis.functions.copies import alias_copy as alias_copy, resize_ as resize_, resize_as_ as resize_as_
 from genesis.functions.counting import (
-    bincount as bincount, histc as histc, histogramdd as histogramdd, mode as mode, repeat_interleave as repeat_interleave,
-    unique_consecutive as unique_consecutive,
+    bincount as bincount, histc as histc, histogram as histogram, histogramdd as histogramdd, mode as mode,
+    repeat_interleave as repeat_interleave, unique_consecutive as unique_consecutive,
 )
 from genesis.functions.finite_differences import gradient as gradient
 from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
@@ -67,7 +67,6 @@ from genesis.nn.scaled_attention import scaled_dot_product_attention as scaled_d
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.tables import embedding as embedding, embedding_bag as embedding_bag, one_hot as one_hot
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
-from genesis.ops import histogram as histogram
 from genesis.ops.registry import (
     OPERATIONS as OPERATIONS, Operation as Operation, PRIMITIVES as PRIMITIVES, Primitive as Primitive,
 )
