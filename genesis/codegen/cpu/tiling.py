@@ -17,9 +17,14 @@ from genesis.runtime.system import IS_ARM
 
 @functools.cache
 def vector_bytes() -> int:
+    return 64 if "+avx512f" in _features() else 32 if "+avx" in _features() else 16
+
+
+@functools.cache
+def _features() -> frozenset[str]:
+    """The processor's, asked for once: an interrupt while LLVM says them would leave its lock taken."""
     _, _, features = target()
-    enabled = features.split(",")
-    return 64 if "+avx512f" in enabled else 32 if "+avx" in enabled else 16
+    return frozenset(features.split(","))
 
 
 def lanes_of(dtype: str) -> int:
@@ -34,7 +39,7 @@ def has_many_registers() -> bool:
 
 def multiplies_pairs() -> bool:
     """Whether an instruction multiplies vectors of pairs of bfloat16 numbers and adds to float32 ones."""
-    return vector_bytes() == 64 and "+avx512bf16" in target()[2].split(",")
+    return vector_bytes() == 64 and "+avx512bf16" in _features()
 
 
 class RegisterTile(NamedTuple):
