@@ -38,7 +38,7 @@ def product_of_pairs(graph: Legal, node: Node, a: Value, b: Value) -> Value:
         layouts = [operand_layout(graph.nodes, x.index)[0] for x in (left, right)]
         if len(collapsed_batch([*layouts, result_layout(node, left.shape)])[0]) <= 2:
             break
-    return graph.add("matmul", (left, right), node.shape, float32, node.attrs)
+    return graph.add("matmul", (left, right), node.shape, float32, {**node.attrs, "pairs": True})
 
 
 def _in_pairs(graph: Legal, x: Value, copies: bool) -> Value:

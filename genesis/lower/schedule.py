@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from genesis.ir.annotations import Key
-from genesis.ir.dtypes import bfloat16
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
 from genesis.lower.copies import layout_of
@@ -102,7 +101,7 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
     return Product(
         Matrix(base_of(nodes, left), a, a_steps, a_groups), Matrix(base_of(nodes, right), b, b_steps, b_groups),
         Matrix(index, contiguous_layout((m, n)), c_steps), tuple(batch), (m, n, k), nodes[index].attrs.get("only", ""),
-        pairs=nodes[left].dtype is bfloat16,
+        pairs="pairs" in nodes[index].attrs,
     )
 
 

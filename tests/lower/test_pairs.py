@@ -22,7 +22,7 @@ becomes
 %2 = permute(%1, shape=(48, 64), strides=(1, 48), offset=0) : bfloat16[48, 64]
 %3 = clone(%2) : bfloat16[48, 64]
 %4 = permute(%3, shape=(64, 48), strides=(1, 64), offset=0) : bfloat16[64, 48]
-%5 = matmul(%0, %4) : float32[40, 48]
+%5 = matmul(%0, %4, pairs=True) : float32[40, 48]
 %6 = cast(%5, dtype='bfloat16') : bfloat16[40, 48]
 return %6
 
@@ -41,7 +41,7 @@ becomes
 %5 = clone(%4) : bfloat16[1, 48, 64]
 %6 = expand(%5, shape=(3, 48, 64), strides=(0, 64, 1), offset=0) : bfloat16[3, 48, 64]
 %7 = expand(%5, shape=(3, 64, 48), strides=(0, 1, 64), offset=0) : bfloat16[3, 64, 48]
-%8 = matmul(%0, %7) : float32[3, 40, 48]
+%8 = matmul(%0, %7, pairs=True) : float32[3, 40, 48]
 return %8
 
 # a zero goes behind an odd number of terms
@@ -62,7 +62,7 @@ becomes
 %8 = expand(%7, shape=(48, 64), strides=(0, 0), offset=0) : bfloat16[48, 64]
 %9 = put(%8, %6, shape=(48, 63), strides=(64, 1), offset=0) : bfloat16[48, 64]
 %10 = permute(%9, shape=(64, 48), strides=(1, 64), offset=0) : bfloat16[64, 48]
-%11 = matmul(%5, %10) : float32[40, 48]
+%11 = matmul(%5, %10, pairs=True) : float32[40, 48]
 return %11
 
 # where only some terms count, they are counted one by one

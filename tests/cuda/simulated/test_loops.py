@@ -7,7 +7,14 @@ import genesis
 import genesis.nn.functional as F
 from genesis.codegen.cuda import program
 from genesis.lower.target import SequentialTiles
+from genesis.tensor import new_programs
 from tests.tolerances import assert_close
+
+
+@pytest.fixture(autouse=True)
+def programs_are_whole():
+    """All backwards run in one line, whose programs of ever new sizes would be flushed in parts."""
+    new_programs._met.clear()
 
 
 @pytest.fixture
