@@ -134,8 +134,8 @@ def _few_terms(a: Value, b: Value, shape: Shape) -> Value:
 
 
 def _strides(graph: Graph, x: Value) -> tuple[int, int]:
-    """The strides of a matrix's rows and columns; equal numbers if it is not in memory."""
-    found = grouped_layout(graph.nodes, x.index)
+    """The strides of a matrix's rows and columns, or of what it is cast from; equal numbers if that is not in memory."""
+    found = grouped_layout(graph.nodes, x.node.inputs[0] if x.node.op == "cast" else x.index)
     if found is None or found[1] != PLAIN:
         return 1, 1
     row, column = found[0].strides[-2:]

@@ -28,6 +28,27 @@ becomes
 %5 = cast(%4, dtype='float16') : float16[2, 3]
 return %5
 
+# a row times a transposed matrix of 16 bits is a sum along the rows that lie in memory
+%0 = input() : bfloat16[1, 40]
+%1 = input() : bfloat16[3, 40]
+%2 = permute(%1, shape=(40, 3), strides=(1, 40), offset=0) : bfloat16[40, 3]
+%3 = matmul(%0, %2) : bfloat16[1, 3]
+return %3
+becomes
+%0 = input() : bfloat16[1, 40]
+%1 = input() : bfloat16[3, 40]
+%2 = permute(%1, shape=(40, 3), strides=(1, 40), offset=0) : bfloat16[40, 3]
+%3 = cast(%0, dtype='float32') : float32[1, 40]
+%4 = cast(%2, dtype='float32') : float32[40, 3]
+%5 = reshape(%3, shape=(1, 1, 40), strides=(40, 40, 1), offset=0) : float32[1, 1, 40]
+%6 = expand(%5, shape=(1, 3, 40), strides=(40, 0, 1), offset=0) : float32[1, 3, 40]
+%7 = permute(%4, shape=(3, 40), strides=(1, 3), offset=0) : float32[3, 40]
+%8 = reshape(%7, shape=(1, 3, 40), strides=(120, 40, 1), offset=0) : float32[1, 3, 40]
+%9 = mul(%6, %8) : float32[1, 3, 40]
+%10 = sum(%9, axes=(2,)) : float32[1, 3]
+%11 = cast(%10, dtype='bfloat16') : bfloat16[1, 3]
+return %11
+
 # a product of integers is a sum of products
 %0 = input() : int64[2, 8]
 %1 = input() : int64[8, 3]
