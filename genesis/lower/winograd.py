@@ -4,7 +4,7 @@ Before: a simplified graph. After: products with windows of 3 x 3, each a step f
 16 for two by two results, which take 36 multiplications otherwise, or 46 for four by four, which take 144, by points among the
 complex numbers (Meng & Brothers, 2019). So are the sums of a weight gradient. All factors of the transforms are powers of two,
 so that sums of small integers stay exact, and rounding errors are those of sums: four by four results of 36 real products would
-have ten times as large ones.
+have ten times as large ones. Numbers of 16 bits are transformed and multiplied as float32.
 
 Of volumes, planes are transformed each on its own, and the products sum over the taps along the first axis, too.
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from genesis.ir.dtypes import float32
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.fuse_tiles import CACHE
@@ -43,6 +44,7 @@ from genesis.lower.winograd_transforms import (
 )
 from genesis.lower.winograd_windows import LANES, Form, Windows, form_of, total_of
 from genesis.ops.layout import Layout
+from genesis.ops.registry import cast
 from genesis.ops.views import put_value, reshape_value
 
 # The least tiles of a group, for products and for sums over tiles, which add to a result each time: so fewer only where those
@@ -74,11 +76,11 @@ def winograd(graph: Simplified) -> Simplified:
         if index in forms:
             form = forms[index]
             moved = result.moved(nodes[form.product])
-            source = result.value(result.new_index[form.windows.source])
-            left = result.value(moved.inputs[0])
+            source = cast(result.value(result.new_index[form.windows.source]), float32)
+            left = cast(result.value(moved.inputs[0]), float32)
             replace = _weights if form.summed else _convolved if form.windows.depth == 1 else _convolved_volumes
             y = replace(left, source, form.windows, node.shape)
-            result.put(y.index)
+            result.put(cast(y, node.dtype).index)
         elif index in replaced:
             result.put(-1)  # only its sum is read
         else:

@@ -68,10 +68,12 @@ class Form(NamedTuple):
 def form_of(nodes: Sequence[Node], index: int) -> Form | None:
     """The product at `index`, if it is one with windows that pays."""
     node = nodes[index]
-    if node.op != "matmul" or node.dtype is not float32 or len(node.shape) != 4 or node.shape[1] != 1 or "only" in node.attrs:
+    if node.op != "matmul" or node.dtype.compute is not float32 or "only" in node.attrs:
+        return None
+    if len(node.shape) != 4 or node.shape[1] != 1:
         return None
     left, right = (nodes[i] for i in node.inputs)
-    if left.dtype is not node.dtype or right.op != "view":
+    if left.dtype.compute is not float32 or right.op != "view":
         return None
     windows = _windows(nodes, right.inputs[0])
     if windows is None or min(windows.channels, node.shape[-2]) < LEAST_CHANNELS:

@@ -58,6 +58,20 @@ def test_small_integers_stay_exact(images, side):
         np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_numbers_of_16_bits_are_rounded_once(dtype):
+    random = np.random.default_rng(0)
+    x, w, gradient = (random.integers(-2, 3, size=shape) for shape in ((16, C, 8, 8), (C, C, 3, 3), (16, C, 8, 8)))
+    given = [genesis.tensor(a, dtype=getattr(genesis, dtype)) for a in (x, w, gradient)]
+    inputs = [a.requires_grad_() for a in given[:2]]
+    y = F.conv2d(*inputs, padding=1)
+    assert multiplications(y) == y.numel() * C * 4
+    y.backward(given[2])
+    for got, wanted in zip((y.detach(), *(a.grad for a in inputs)), reference(x, w, 1, gradient), strict=True):
+        rounded = torch.tensor(wanted).to(getattr(torch, dtype)).float().numpy()
+        np.testing.assert_array_equal(got.float().numpy(), rounded)
+
+
 @pytest.mark.parametrize(("images", "inside", "out", "taps", "depth", "height", "width"), [
     (2, C, C + 2, 3, 5, 8, 12), (1, C + 1, C, 2, 6, 10, 16), (3, C, C, 1, 4, 8, 8)])
 def test_volumes_are_those_of_torch(images, inside, out, taps, depth, height, width):
