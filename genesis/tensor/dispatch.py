@@ -107,9 +107,9 @@ def _position(trace: Trace, tensor: Tensor) -> int:
         return -1
     base = tensor._base
     if base is None:
-        return enter(trace, tensor, tensor._array)
+        return enter(trace, tensor, tensor._array, True)
     if base._changes == tensor._seen:
-        return enter(trace, tensor, array_in_root(tensor, base))
+        return enter(trace, tensor, array_in_root(tensor, base), True)
     if trace.closed is not BUSY:  # closed by an earlier argument: `call` restarts
         return -1
     trace.closed = False  # the view re-reads by a call of its own
@@ -117,7 +117,7 @@ def _position(trace: Trace, tensor: Tensor) -> int:
     if trace.closed:
         return -1
     trace.closed = BUSY
-    return enter(trace, tensor, array)
+    return enter(trace, tensor, array, True)
 
 
 def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:

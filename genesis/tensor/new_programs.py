@@ -25,8 +25,10 @@ _met: WeakKeyDictionary[CodeType, dict[int, int]] = WeakKeyDictionary()  # new p
 
 
 def ended_at_fork(trace: Trace) -> bool:
-    """Flush `trace` before a step that is new after it, if too many others were new there before; returns whether it did."""
-    if len(trace.step.children) <= MOST_WHOLE or len(trace.nodes) < LEAST_NODES or not _may_flush():
+    """Flush `trace` before a step that is new after it, if too many others were new there before; returns whether it did. The
+    call is then made again: one whose own inputs are all that there is would never end.
+    """
+    if len(trace.step.children) <= MOST_WHOLE or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
         return False
     trace.closed = True
     flush(trace)

@@ -12,8 +12,10 @@ from genesis.tracing.trie import BYTE_LIMIT
 _SNAPSHOT_BYTES = 1 << 20
 
 
-def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
-    """The position in `trace` of `array`, the value of `tensor` now or before; -1 if an argument before has ended the trace."""
+def enter(trace: Trace, tensor: Tensor, array: Array, may_end: bool = False) -> int:
+    """The position in `trace` of `array`, the value of `tensor` now or before; -1 if an argument before has ended the trace, or
+    this one ends it, which it `may`.
+    """
     if trace.done:
         return -1
     leaf = tensor if tensor._requires_grad and not array.node.differentiable and thread_state.grad_enabled else None
@@ -26,7 +28,7 @@ def enter(trace: Trace, tensor: Tensor, array: Array) -> int:
     buffer = memory.buffer  # type: ignore[union-attr]
     if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
         thread_state.multi_device = trace.closed = True
-    if len(trace.step.children) > MOST_WHOLE and trace.is_new_input(array, leaf) and ended_at_fork(trace):
+    if may_end and len(trace.step.children) > MOST_WHOLE and trace.is_new_input(array, leaf) and ended_at_fork(trace):
         return -1
     if (buffer._owner is not None or buffer._flat is not None) and buffer.shared:
         _snapshot(trace, array)

@@ -8,7 +8,7 @@ import genesis
 from genesis.execution import plan as plans
 from genesis.runtime.counters import counts
 from genesis.tensor import new_programs
-from genesis.tensor.new_programs import MOST_WHOLE, RECURRING
+from genesis.tensor.new_programs import LEAST_NODES, MOST_WHOLE, RECURRING
 from genesis.tracing.trie import fresh_roots
 
 ROWS = 64
@@ -126,3 +126,31 @@ def test_an_error_of_a_part_is_told_at_its_line():
     table.grad = None
     (table * 2).sum().backward()
     assert table.grad.tolist() == [[2.0] * 3] * 5
+
+
+def test_a_call_of_many_tensors_ends_no_trace_for_its_own():
+    parts, row = [genesis.ones(2, requires_grad=True) for _ in range(LEAST_NODES + 1)], genesis.ones(40)
+    row.tolist()
+    for size in range(1, 2 * MOST_WHOLE):
+        assert genesis.cat([*parts, row[:size]]).sum().item() == 2 * len(parts) + size
+
+
+def test_a_function_whose_argument_has_a_new_size():
+    class Squares(genesis.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return genesis.tensor(float((x.detach().numpy() ** 2).sum()))
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2 * ctx.saved_tensors[0]
+
+    for size in range(1, 2 * MOST_WHOLE):
+        leaf, x = genesis.tensor([3.0] * size, requires_grad=True), genesis.ones(2, requires_grad=True)
+        leaf.tolist()
+        y = x
+        for _ in range(LEAST_NODES):
+            y = y + 1
+        (Squares.apply(leaf) + y.sum()).backward()
+        assert (leaf.grad.tolist(), x.grad.tolist()) == ([6.0] * size, [1.0, 1.0])
