@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, wraps
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
@@ -203,8 +203,13 @@ def _parameters_after(operation: Operation, count: int, names: tuple[str, ...]) 
     parameters = parameters[: 1 + max(map(found.index, names))]
     if any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in parameters):
         return None
-    defaults = [None if one.default is one.empty and one.name in names else one.default for one in parameters]
+    defaults = [None if one.name in names and _may_be_none(one) else one.default for one in parameters]
     return tuple(zip(found, defaults, strict=False)) if _PLAIN.issuperset(map(type, defaults)) else None
+
+
+def _may_be_none(parameter: Parameter) -> bool:
+    """Whether None is a value of its own, not the default."""
+    return parameter.default is Parameter.empty or not {"None", "Axes"}.isdisjoint(str(parameter.annotation).split(" | "))
 
 
 @cache

@@ -45,3 +45,13 @@ def test_arguments_given_twice_or_unknown_raise():
         genesis.clamp(x, 0.0, min=1.0)
     with pytest.raises(TypeError):
         genesis.sum(x, colour=1)
+
+
+def test_one_argument_by_two_names_raises():
+    with pytest.raises(TypeError, match="by two names: dim, axis"):
+        genesis.sum(genesis.ones(2, 3), dim=0, axis=1)
+
+
+def test_none_that_is_no_default_is_given_on():
+    x = genesis.tensor([[3.0, 4.0], [12.0, 0.0]])
+    assert_close(genesis.nn.functional.normalize(x, dim=None), x / 13)

@@ -267,3 +267,9 @@ def test_functions_that_only_rearrange_return_views(function):
         (function(lib, w) * function(lib, w)).sum().backward()
         found.append((x.tolist(), w.grad.tolist()))
     assert found[0] == found[1] and any(map(any, found[0][0]))
+
+
+def test_an_equation_that_does_not_fit_raises_as_with_more_operands():
+    for operands in [(genesis.ones(2, 2),), (genesis.ones(2, 2), genesis.ones(2))]:
+        with pytest.raises(RuntimeError, match="does not name the 2 axes"):
+            genesis.einsum(",".join(["ijk", "i"][: len(operands)]) + "->ij", *operands)

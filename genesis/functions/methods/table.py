@@ -74,7 +74,10 @@ def _sharing(operation: Operation) -> Any:
     function, shares = _computing(operation), cast(AnyFunction, operation.shares)
 
     def sharing(*args: Any, **kwargs: Any) -> Any:
-        found = None if kwargs or OVERRIDES else shares(*args)
+        try:
+            found = None if kwargs or OVERRIDES else shares(*args)
+        except (AttributeError, TypeError, ValueError):  # the row says what would be right
+            found = None
         if found is None or not isinstance(found[0], Tensor) or isinstance(found[0], CompositeTensor):
             return function(*args, **kwargs)
         return reduce(lambda tensor, step: view(tensor, *step), found[1], found[0])
@@ -145,7 +148,9 @@ def _warn_of_numbers_between(name: str, names: tuple[str, ...]) -> None:
 def _in_order(operation: Operation, args: Any, kwargs: Attributes) -> tuple[Arguments, Attributes]:
     """Keyword arguments at their positions: by NumPy's and older names, `input`, and `*dims` by name."""
     names = _argument_names(operation)
-    kwargs = {names.get(name, name): value for name, value in kwargs.items()}
+    given, kwargs = kwargs, {names.get(name, name): value for name, value in kwargs.items()}
+    if len(kwargs) < len(given):
+        raise ArgumentTypeError(f"{operation.name}() got one argument by two names: {', '.join(given)}")
     if "input" in kwargs:
         args = (kwargs.pop("input"), *args)
     if (spread := _spread(operation)) in kwargs:
