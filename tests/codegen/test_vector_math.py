@@ -302,6 +302,13 @@ def test_zeta_is_mpmaths_of_terms_from_before_and_after_0(dtype: str, bound: flo
     np.testing.assert_array_equal(ended, [np.inf, np.nan, np.inf, np.inf, np.inf, np.nan, 0, 0, np.inf])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_terms_of_zeta_on_both_sides_of_0_cancel_exactly(dtype: str) -> None:
+    x = np.array([3, 11, 31], dtype)
+    zeta = elementwise("zeta", dtype, 2)
+    np.testing.assert_array_equal(zeta(x, np.full_like(x, -1.5)), zeta(x, np.full_like(x, 2.5)))
+
+
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "tanh", "erf", "pow"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bits_depend_on_neither_width_nor_lane_nor_splatting(name: str, dtype: str) -> None:

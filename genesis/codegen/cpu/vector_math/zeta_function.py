@@ -39,8 +39,9 @@ def by_powers(x: Number, q: Number, power: Power) -> Number:
         rest = q - whole
         half = x * 0.5
         odd = half.like(lanes.floor(half.value)).differs(half)
-        before = of_positive(x, (whole + 1.0) - q, power) - of_positive(x, 1.0 - q, power)
-        return of_positive(x, rest, power) + where(odd, -before, before)
+        above, under, beyond = (of_positive(x, at, power) for at in (rest, (whole + 1.0) - q, 1.0 - q))
+        # Equal terms on both sides of 0, as of q = -1.5, cancel exactly in this order.
+        return where(odd, (above - under) + beyond, (above + under) - beyond)
 
     main = of_positive(x, where(below, 1.0, q), power)
     found = main.like(lanes.patched(main.value, (below & (x > 1.0)).value, lambda: of_negative().value))
