@@ -12,7 +12,7 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import nonzero_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.ir.dtypes import DType, float32, float64, int64
+from genesis.ir.dtypes import DType, float32, float64, int32, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
@@ -263,7 +263,8 @@ def repeat_interleave(
             raise ArgumentError(f"repeat_interleave: output_size is {output_size}; want {result.shape[dim or 0]}")
         return result
     if repeats is None:
-        return from_data(np.repeat(np.arange(input.numel()), values_of(input)), device=input.device)
+        kind = np.int32 if input.dtype is int32 else np.int64
+        return from_data(np.repeat(np.arange(input.numel(), dtype=kind), values_of(input)), device=input.device)
     x = input.reshape(-1) if dim is None else input
     axis = normalize_axis("repeat_interleave", dim or 0, x.ndim)
     if isinstance(repeats, Tensor) and repeats.numel() != 1:

@@ -17,7 +17,7 @@ CALLS = {
     "histc": [(X,), (X, 5, -1, 1), (X, 4), (X * 0, 3)],
     "mode": [(COUNTS,), (RUNS, 0), (RUNS, 1, True)],
     "unique_consecutive": [(COUNTS,), (RUNS, True, True), (RUNS, True, True, 0), (RUNS, True, True, 1), (COUNTS[:0],)],
-    "repeat_interleave": [(X, 2), (X, 3, 1), (X, np.array([1, 0, 2, 1]), 0), (np.array([2, 0, 1]),), (X, 0, -1)],
+    "repeat_interleave": [(X, 2), (X, 3, 1), (X, np.array([1, 0, 2, 1]), 0), (np.int32([2, 0, 1]),), (X, 0, -1)],
     "equal": [(X, X), (X, X[0]), (X, X + 1)], "allclose": [(X, X + 1e-9), (X, X + 1), (X, X + 0.01, 0.1, 0.1)],
     "hsplit": [(X, 3), (X, [1, 4]), (X[0], 2)], "vsplit": [(X, 2), (X, [1])], "dsplit": [(X.reshape(2, 3, 4), 2)],
     "split_with_sizes": [(X, [1, 3]), (X, (2, 4), 1)],
