@@ -90,6 +90,8 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
             trace.is_interrupting = True
         trace.closed, critical.running = BUSY, True
         try:
+            if trace.done:  # by a signal handler since this was asked
+                return
             failure = _compute(trace, task)
             for hook in FLUSH_HOOKS:  # before the trace drops its nodes
                 try:

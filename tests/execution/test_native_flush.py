@@ -10,9 +10,12 @@ import pytest
 import torch
 
 import genesis
-from genesis.execution.flush import FLUSH_HOOKS, OFTEN
+from genesis.execution.flush import FLUSH_HOOKS, OFTEN, flush
 from genesis.runtime.counters import replayed
+from genesis.runtime.devices import CPU
+from genesis.runtime.instructions import MISSED
 from genesis.runtime.plan_cache import REPLAY, PlanCache
+from genesis.tracing.state import thread_state
 from tests.tolerances import assert_close
 
 
@@ -377,3 +380,19 @@ def test_finalizers_that_compute_while_a_flush_makes_what_it_keeps():
     finally:
         gc.set_threshold(*limits)
     assert found and found == [30.0] * len(found)
+
+
+def test_a_handler_that_flushes_what_is_about_to_be_flushed():
+    w = genesis.ones(3, requires_grad=True)
+    y = (w * 2.0).sum()
+    trace = thread_state.traces[CPU.name]
+
+    def handler(trace):  # as one between the question whether a trace is done and its flush
+        del trace.step.plans[REPLAY]
+        flush(trace)
+        return MISSED
+
+    trace.step.plans[REPLAY] = (handler,)
+    assert y.item() == 6
+    y.backward()
+    assert w.grad.tolist() == [2.0] * 3
