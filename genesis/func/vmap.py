@@ -95,7 +95,8 @@ def _mapped(
     pairs = [(call(OPERATIONS["clone"], (x[0],)), x) for x in stacked if x is not None]
     examples = [(x, dim) for x, dim in zip(leaves, dims, strict=True) if dim is not None]
     firsts = [_example(one, x, dim) for (one, _), (x, dim) in zip(pairs, examples, strict=True)]
-    unused = iter(firsts)
+    shown = {(id(x), dim): first for (x, dim), first in zip(examples, firsts, strict=True)}  # one for a tensor given twice
+    unused = iter([shown[id(x), dim] for x, dim in examples])
     given = with_leaves(args, iter([x if s is None else next(unused) for x, s in zip(leaves, stacked, strict=True)]))
     arrays = [array_of(one) for one, _ in pairs]
     with mapped(randomness, pairs[0][1].shape[0], arrays):

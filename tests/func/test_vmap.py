@@ -229,3 +229,10 @@ def test_statistics_are_those_of_each_model_or_refused(lib):
     with pytest.raises(RuntimeError, match="atch"):
         transforms.vmap(layers[0])(lib.stack([x, x]))
     assert layers[0].running_mean.tolist() == [0, 0, 0]
+
+
+def test_a_tensor_given_twice_is_one_in_the_function():
+    x, y = genesis.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3)
+    found = genesis.func.vmap(lambda a, b: a.mul_(2) + b)(x, x)
+    assert found.tolist() == torch.func.vmap(lambda a, b: a.mul_(2) + b)(y, y).tolist()
+    assert x.tolist() == y.tolist()
