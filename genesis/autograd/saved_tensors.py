@@ -19,7 +19,7 @@ from genesis.tensor.call_modes import FunctionMode
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.modes import autocast
-from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.state import current_trace, recording, thread_state, undivided
 
 __all__ = ["save_on_cpu", "saved_tensors_hooks"]
 
@@ -98,9 +98,10 @@ class saved_tensors_hooks(FunctionMode):
         with recording(False) as again, again:
             operands = [self._unpacked(held, shape, dtype) for held, (shape, dtype, _) in zip(packed, kinds, strict=True)]
         with recording(True) as again, again:
-            copies = [t.detach().clone().requires_grad_(carries) for t, (*_, carries) in zip(operands, kinds, strict=True)]
-            starts = [array_of(t.view_as(t)) if t.requires_grad else array_of(t) for t in copies]
-            trace = current_trace(device)
+            with undivided() as whole, whole:
+                copies = [t.detach().clone().requires_grad_(carries) for t, (*_, carries) in zip(operands, kinds, strict=True)]
+                starts = [array_of(t.view_as(t)) if t.requires_grad else array_of(t) for t in copies]
+                trace = current_trace(device)
             inner = BackwardPass(False, False, until=(trace, len(trace.nodes) - 1))
             tensors = iter([tensor_of(array, array.node.differentiable) for array in starts])
             args, kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)

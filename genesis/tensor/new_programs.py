@@ -48,7 +48,7 @@ def flush_part() -> None:
 
 def _may_flush() -> bool:
     together = any([group.size > 1 for group in GROUPS.values()])  # processes flush alike
-    return not (together or reads_forbidden() or thread_state.observers)
+    return not (together or reads_forbidden() or thread_state.observers or thread_state.undivided)
 
 
 def _is_one_of_many(trace: Trace) -> bool:

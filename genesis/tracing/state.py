@@ -34,6 +34,7 @@ class _ThreadState(threading.local):
         self.grad_enabled: Any = True  # or False; None in inference mode, which marks what it makes
         self.eager = False
         self.deferred = False  # nothing recorded may run yet: a transform will rewrite it
+        self.undivided = False  # what is recorded stays in one trace
         self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
         self.loop: Any = (None, None, 0), None  # the call at which a long loop is flushed, and the trace that has chosen it
         self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
@@ -66,6 +67,22 @@ class recording:
 
     def __exit__(self, *problem: object) -> None:
         thread_state.grad_enabled = self.before
+
+
+class undivided:
+    """A context whose calls stay in one trace: no program of new sizes is ended within. It is entered twice, as `recording`."""
+
+    __slots__ = ("before",)
+
+    def __init__(self) -> None:
+        self.before = thread_state.undivided
+
+    def __enter__(self) -> undivided:
+        thread_state.undivided = True
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        thread_state.undivided = self.before
 
 
 class recording_in:

@@ -14,7 +14,7 @@ from genesis.runtime import rng
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.modes import autocast
-from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.state import current_trace, recording, thread_state, undivided
 from genesis.utils.checkpoint_policy import (
     CheckpointPolicy,
     Contexts,
@@ -91,8 +91,9 @@ def _recomputed(
     create_graph = thread_state.grad_enabled
     device = next(array_of(g).device for g in gradients if g is not None)
     with recording(True) as mode, mode:
-        copies = [array_of(call(OPERATIONS["optimization_barrier"], (t,))) for t in saved]
-        trace = current_trace(device)
+        with undivided() as whole, whole:
+            copies = [array_of(call(OPERATIONS["optimization_barrier"], (t,))) for t in saved]
+            trace = current_trace(device)
         inner = BackwardPass(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))
         results = again([tensor_of(array, array.node.differentiable) for array in copies])
     for result, gradient in zip(results, gradients, strict=True):

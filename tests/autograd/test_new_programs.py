@@ -154,3 +154,25 @@ def test_a_function_whose_argument_has_a_new_size():
             y = y + 1
         (Squares.apply(leaf) + y.sum()).backward()
         assert (leaf.grad.tolist(), x.grad.tolist()) == ([6.0] * size, [1.0, 1.0])
+
+
+@pytest.mark.parametrize("kind", ["hooks", "checkpoint"])
+def test_copies_of_arguments_stay_together(kind, monkeypatch):
+    """Were a trace ended between them, the gradients of those before would be lost."""
+    monkeypatch.setattr(new_programs, "MOST_WHOLE", -1)
+    monkeypatch.setattr(new_programs, "LEAST_NODES", 1)
+    found = []
+    for library in (torch, genesis):
+        a, b, c = [library.tensor([1.0 + n, 2.0], requires_grad=True) for n in range(3)]
+
+        def product(a, b, c):
+            return a * b * c * b
+
+        if kind == "hooks":
+            with library.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+                y = product(a, b, c)
+        else:
+            y = library.utils.checkpoint.checkpoint(product, a, b, c, use_reentrant=False)
+        y.sin().sum().backward()
+        found.append([each.grad.numpy() for each in (a, b, c)])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
