@@ -3,8 +3,9 @@
 Before: a simplified graph. After: matmuls have dtypes and operands that products take, operands have memory, and outputs
 have row-major memory of their own (except saved values, which may share it).
 
-Products take float32 and float64 matrices with one unit stride. Other operands are copied or cast; other dtypes, products with
-vectors, and those of few terms and columns become elementwise products and sums. A value without memory (a literal,
+Products take float32 and float64 matrices with one unit stride, and bfloat16 ones where the target multiplies pairs (see
+`pairs.py`). Other operands are copied or cast; other dtypes, products with vectors, and those of few terms and columns become
+elementwise products and sums. A value without memory (a literal,
 a range, a broadcast) is copied where it must be in memory.
 """
 

@@ -6,7 +6,7 @@ import math
 
 from genesis.ir.dtypes import bfloat16
 from genesis.ir.replayable import replayable_module
-from genesis.ops.contraction import matmul, swapped
+from genesis.ops.contraction import product, swapped
 from genesis.ops.elementwise import clamp, sqrt
 from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, widened
@@ -24,10 +24,9 @@ def orthogonal(x: Value, coefficients: tuple[float, float, float], steps: int, e
     length = clamp(cast(sqrt(sum(widened(y) * widened(y))), bfloat16), min=epsilon)
     y = y / length
     for _ in range(steps):
-        wide = widened(y)
-        gram = widened(cast(matmul(wide, swapped(wide)), bfloat16))
-        update = widened(cast(gram * b + matmul(gram, gram) * c, bfloat16))
-        y = cast(wide * a + matmul(update, wide), bfloat16)
+        gram = product(y, swapped(y))
+        update = cast(widened(gram) * b + product(gram, gram, wide=True) * c, bfloat16)
+        y = cast(widened(y) * a + product(update, y, wide=True), bfloat16)
     return cast(swapped(y) if tall else y, x.dtype)
 
 
