@@ -2,22 +2,40 @@
 
 A. Graves, S. Fernandez, F. Gomez, J. Schmidhuber, "Connectionist Temporal Classification: Labelling Unsegmented Sequence
 Data with Recurrent Neural Networks" (ICML 2006). The sum over alignments is a recursion over time through the states of a
-sequence: its labels, with blanks before, between and after them. The host computes it, in logarithms, in float64; the
-gradient is minus the posterior probability of each class at each time.
+sequence: its labels, with blanks before, between and after them, in logarithms, in float64; the gradient is minus the
+posterior probability of each class at each time.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
+from genesis.ir.dtypes import int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Node, Value
 from genesis.ops.elementwise import where
 from genesis.ops.loss import reduced
 from genesis.ops.registry import cast, composite, primitive, widened
-from genesis.ops.views import permute_value, reshape_value
+from genesis.ops.views import reshape_value
+
+
+class Refused(IntEnum):
+    """What does not fit, as the extent of a fault."""
+
+    INPUT_LENGTH, TARGET_LENGTH, TARGET, TOTAL = range(4)
+
+
+def _refused(node: Node, value: int, reason: int) -> Exception:
+    time, targets, classes = node.attrs["limits"]
+    return (
+        ArgumentError(f"ctc_loss: input_lengths has {value}; want 0 to {time}"),
+        ArgumentError(f"ctc_loss: target_lengths has {value}; want 0 to {targets}"),
+        IndexError(f"ctc_loss: targets has {value}; want 0 to {classes - 1}"),
+        ArgumentError(f"ctc_loss: {targets} targets; want {value}, the sum of target_lengths"),
+    )[reason]
 
 
 class _Lattice(NamedTuple):
@@ -32,23 +50,28 @@ class _Lattice(NamedTuple):
 
 def _lattice(node: Node, log_probs: np.ndarray, targets: np.ndarray, *lengths: np.ndarray) -> _Lattice:
     """Leading axes are merged into one batch; concatenated targets are split."""
-    blank, (time, classes) = node.attrs["blank"], log_probs.shape[-2:]
-    x = log_probs.reshape(-1, time, classes).astype(np.float64)
-    input_lengths, target_lengths = (np.asarray(a, np.int64).reshape(-1) for a in lengths)
+    blank, (time, each, classes) = node.attrs["blank"], node.attrs["limits"]
+    x = np.moveaxis(log_probs, -3, -2).reshape(-1, time, classes).astype(np.float64)
+    input_lengths, target_lengths = (a.reshape(-1) for a in lengths)
+
+    def check(reason: Refused, wrong: np.ndarray) -> None:
+        if wrong.size:
+            raise _refused(node, int(wrong[0]), reason)
+
+    def check_range(reason: Refused, values: np.ndarray, most: int) -> None:
+        check(reason, values[(values < 0) | (values > most)])
+
+    check_range(Refused.INPUT_LENGTH, input_lengths, time)
+    check_range(Refused.TARGET_LENGTH, target_lengths, each)
     if node.attrs["concatenated"]:
-        sizes = target_lengths.reshape(-1, lengths[1].shape[-1]).sum(-1)
-        if (sizes != targets.shape[-1]).any():
-            raise ValueError(f"ctc_loss: {targets.shape[-1]} targets; want {sizes.max()}, the sum of target_lengths")
+        sizes = lengths[1].reshape(-1, lengths[1].shape[-1]).sum(-1)
+        check(Refused.TOTAL, sizes[sizes != each])
         labels = np.full((len(x), target_lengths.max(initial=0)), blank)
         labels[np.arange(labels.shape[1]) < target_lengths[:, None]] = targets.reshape(-1)
     else:
-        labels = targets.reshape(len(x), targets.shape[-1])
-    for name, given, limit in (("input", input_lengths, time), ("target", target_lengths, labels.shape[1])):
-        if ((given < 0) | (given > limit)).any():
-            raise ArgumentError(f"ctc_loss: {name}_lengths {given.min()} to {given.max()}; want 0 to {limit}")
+        labels = targets.reshape(len(x), each)
     labels = np.where(np.arange(labels.shape[1]) < target_lengths[:, None], labels, blank)
-    if ((labels < 0) | (labels >= classes)).any():
-        raise IndexError(f"ctc_loss: targets {labels.min()} to {labels.max()}; want 0 to {classes - 1}")
+    check_range(Refused.TARGET, labels, classes - 1)
     states = np.full((len(x), 2 * labels.shape[1] + 1), blank)
     states[:, 1::2] = labels
     skips = np.full(states.shape, -np.inf)
@@ -112,21 +135,23 @@ def _posterior_reference(node: Node, log_probs: np.ndarray, *given: np.ndarray) 
             follows = _added(after, _later(after, 1), skipped)[:, ::-1]
         follows = np.where((lattice.input_lengths == t + 1)[:, None], ends, follows)
         posterior[:, t] = np.where((lattice.input_lengths > t)[:, None], np.exp(leads[t] + follows + losses[:, None]), 0)
-    rows = np.arange(n * time).reshape(n, time, 1) * log_probs.shape[-1]
-    positions = (rows + lattice.labels[:, None]).reshape(-1)
-    return np.bincount(positions, posterior.reshape(-1), log_probs.size).reshape(node.shape)
+    classes = node.shape[-1]
+    positions = (np.arange(n * time).reshape(n, time, 1) * classes + lattice.labels[:, None]).reshape(-1)
+    found = np.bincount(positions, posterior.reshape(-1), log_probs.size).reshape(n, time, classes)
+    found[(np.arange(time) < lattice.input_lengths[:, None]) & ~np.isfinite(losses)[:, None]] = np.nan
+    return np.moveaxis(found.reshape(*node.shape[:-3], -1, time, classes), -3, -2)
 
 
 def _grad(g: Value, y: Value, log_probs: Value, *given: Value) -> tuple[Value | None, ...]:
     attrs = y.node.attrs
     posterior = g.graph.add("ctc_posterior", (log_probs, *given), log_probs.shape, log_probs.dtype, attrs)
     if attrs["zero_infinity"]:
-        posterior = where(reshape_value(y, (*y.shape, 1, 1)) == float("inf"), 0, posterior)
-    return -posterior * reshape_value(g, (*g.shape, 1, 1)), None, None, None
+        posterior = where(reshape_value(y, (*y.shape[:-1], 1, y.shape[-1], 1)) == float("inf"), 0, posterior)
+    return -posterior * reshape_value(g, (*g.shape[:-1], 1, g.shape[-1], 1)), None, None, None
 
 
-primitive("ctc_posterior", "host", reference=_posterior_reference)
-primitive("ctc_loss", "host", grad=_grad, reference=_loss_reference)
+primitive("ctc_posterior", "host", reference=_posterior_reference, contiguous=True, fault=_refused)
+primitive("ctc_loss", "host", grad=_grad, reference=_loss_reference, contiguous=True, fault=_refused)
 
 
 @composite("ctc_loss", (0, 1, 2, 3), method=False)
@@ -141,16 +166,18 @@ def ctc_loss(
         raise ValueError(f"ctc_loss: blank is {blank}; want 0 to {log_probs.shape[-1] - 1}, a class of log_probs")
     batch = log_probs.shape[1:-1]
     n = batch[0] if batch else 1
-    x = permute_value(widened(log_probs), (1, 0, 2)) if batch else reshape_value(widened(log_probs), (1, *log_probs.shape))
+    time, classes = log_probs.shape[0], log_probs.shape[-1]
+    x = reshape_value(widened(log_probs), (time, n, classes))
     if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n) or targets.dtype.is_floating_point:
         raise ValueError(f"ctc_loss: targets {targets.dtype.name} {targets.shape}; want ints, ({n}, s) or their concatenation")
     lengths = []
     for name, given in (("input", input_lengths), ("target", target_lengths)):
         if given.shape != (n,) and (batch or given.shape):
             raise ValueError(f"ctc_loss: {name}_lengths have shape {given.shape}; want ({n},)")
-        lengths.append(reshape_value(given, (n,)))
-    attrs = {"blank": blank, "concatenated": targets.ndim == 1, "zero_infinity": zero_infinity}
-    losses = x.graph.add("ctc_loss", (x, targets, *lengths), (n,), x.dtype, attrs)
+        lengths.append(reshape_value(cast(given, int64), (n,)))
+    limits = time, targets.shape[-1], classes
+    attrs = {"blank": blank, "concatenated": targets.ndim == 1, "zero_infinity": zero_infinity, "limits": limits}
+    losses = x.graph.add("ctc_loss", (x, cast(targets, int64), *lengths), (n,), x.dtype, attrs)
     if zero_infinity:
         losses = where(losses == float("inf"), 0, losses)
     if reduction == "mean":

@@ -29,7 +29,7 @@ def run_ranks(count: int, *command: str, deadline: float = 60.0) -> Ended:
     """Run `python -m genesis.distributed COMMAND` on `count` ranks; fails where that takes longer than `deadline`."""
     mpiexec = str(MPIEXEC) if MPIEXEC.exists() else "mpiexec"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), os.environ.get("PYTHONPATH", "")])}
-    for name in ("GENESIS_NUM_THREADS", "OMP_NUM_THREADS", "PYTHONUNBUFFERED"):  # unbuffered, ranks print into each other's lines
+    for name in ("GENESIS_NUM_THREADS", "OMP_NUM_THREADS", "PYTHONUNBUFFERED"):  # unbuffered ranks' lines mix
         environment.pop(name, None)
     start = time.monotonic()
     process = subprocess.Popen(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from genesis.codegen.cpu import collective, int8_product, sparse_product
+from genesis.codegen.cpu import alignments, collective, int8_product, sparse_product
 from genesis.codegen.cpu.fourier import launch as fourier
 from genesis.codegen.cpu.lapack import launch as lapack
 from genesis.codegen.cpu.ordering import permutation
@@ -36,8 +36,9 @@ class Native(Protocol):
 
 NATIVE: dict[str, Native] = {
     "argsort": Argsort, "kth_index": Kth, "mode_index": Mode, "nonzero_indices": Nonzero, "topk_indices": TopK,
-    "csr_matmul": sparse_product, "fft_complex": fourier, "fft_from_real": fourier, "fft_to_real": fourier,
-    "linear_dynamic": int8_product, "permutation": permutation, **dict.fromkeys(lapack.RECIPES, lapack),
+    "csr_matmul": sparse_product, "ctc_loss": alignments, "ctc_posterior": alignments, "fft_complex": fourier,
+    "fft_from_real": fourier, "fft_to_real": fourier, "linear_dynamic": int8_product, "permutation": permutation,
+    **dict.fromkeys(lapack.RECIPES, lapack),
 }
 
 
