@@ -37,7 +37,7 @@ from genesis.functions.copies import empty_permuted, empty_strided, unravel_inde
 from genesis.functions.creation import empty, empty_like, full, full_like, ones, ones_like, zeros, zeros_like
 from genesis.functions.from_data import as_tensor, asarray, from_dlpack, from_numpy, scalar_tensor, tensor
 from genesis.functions.printing import get_printoptions, set_printoptions
-from genesis.functions.ranges import arange, eye, linspace, logspace, meshgrid, tril_indices, triu_indices
+from genesis.functions.ranges import arange, combinations, eye, linspace, logspace, meshgrid, tril_indices, triu_indices
 from genesis.functions.public_names import defined_later as _defined_later
 from genesis.functions.public_names import function_named as _function_named
 from genesis.functions.public_names import function_names as _function_names
@@ -101,8 +101,9 @@ __all__ = [  # plus the functions of the operation table
     "GraphCycleError", "MatMulFunction", "MulFunction", "NDArray", "ReluFunction", "Size", "Tensor", "Variable", "allclose",
     "amp", "ao", "arange", "are_deterministic_algorithms_enabled", "argwhere", "array_api", "as_tensor", "asarray",
     "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autograd", "backends", "bernoulli", "bfloat16", "bincount",
-    "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "cdouble", "cfloat", "chalf", "chunk", "compile",
-    "complex32", "complex64", "complex128", "cuda", "debug", "device", "doctor", "double", "dsplit", "dtype", "e", "eager",
+    "binomial", "bool", "broadcast_shapes", "broadcast_tensors", "can_cast", "cdouble", "cfloat", "chalf", "chunk",
+    "combinations", "compile", "complex32", "complex64", "complex128", "cuda", "debug", "device", "doctor", "double", "dsplit",
+    "dtype", "e", "eager",
     "empty", "empty_like", "empty_permuted", "empty_strided", "enable_autocast", "enable_grad", "equal", "export", "eye", "fft",
     "finfo", "float", "float8_e4m3fn", "float8_e4m3fnuz",
     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "from_dlpack", "from_numpy", "full",

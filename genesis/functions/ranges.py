@@ -5,11 +5,13 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
+from itertools import combinations as choices
 from typing import Any, Unpack
 
 import numpy as np
 
 from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
+from genesis.functions.overrides import overridable
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -180,6 +182,23 @@ def triu_indices(
 def _constant(values: np.ndarray, dtype: DType, device: DeviceLike) -> Tensor:
     """A tensor of values that depend only on numbers: a compiled call that makes it can be replayed, and copies them."""
     return call(OPERATIONS["clone"], (from_values(values, as_dtype("tensor", dtype), device_of(device)),))  # type: ignore[no-any-return]
+
+
+@overridable
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too.
+
+    >>> genesis.combinations(genesis.tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+    if input.ndim != 1 or r < 0:
+        raise ArgumentError(f"combinations: {r} elements of shape {tuple(input.shape)}; want 0 or more of a vector")
+    if r == 0:
+        return input[:0]
+    found = [*choices(range(input.shape[0] + (r - 1) * with_replacement), r)]
+    # With replacement: choose from more elements without it, then subtract each one's position.
+    positions = np.array(found, np.int64).reshape(-1, r) - np.arange(r) * with_replacement
+    return input[_constant(positions, int64, input.device)]
 
 
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:

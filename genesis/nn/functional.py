@@ -129,7 +129,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if input.ndim != 2 or p < 0:
         raise ValueError(f"pdist: p {p} of shape {input.shape}; want p 0 or more, and (n, k)")
     pairs = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
-    return call(OPERATIONS["vector_norm"], (input[pairs[0]] - input[pairs[1]], p, -1))
+    distances = call(OPERATIONS["cdist"], (input, input, p, "donot_use_mm_for_euclid_dist"))
+    return distances[pairs[0], pairs[1]]
 
 
 @overridable

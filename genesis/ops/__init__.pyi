@@ -36,6 +36,7 @@ from genesis.functions.methods.writing import (
     geometric_ as geometric_, log_normal_ as log_normal_, masked_fill as masked_fill, masked_fill_ as masked_fill_,
     normal_ as normal_, random_ as random_, uniform_ as uniform_, zero_ as zero_,
 )
+from genesis.functions.ranges import combinations as combinations
 from genesis.functions.selection import (
     argwhere as argwhere, index_add as index_add, index_copy as index_copy, index_fill as index_fill, index_put as index_put,
     masked_scatter as masked_scatter, masked_select as masked_select, nonzero_static as nonzero_static, put as put,
@@ -348,8 +349,6 @@ def clip_(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     """`clamp`, in place."""
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side; a vector is a column."""
-def combinations(input: Tensor, r: Int = 2, with_replacement: Bool = False) -> Tensor:
-    """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
 def complex(real: Operand, imag: Operand) -> Tensor:
     """Complex numbers from real and imaginary parts: complex32 of float16, complex64 of float32, complex128 of float64."""
 def concat(tensors: Sequence[Tensor], dim: Int = 0) -> Tensor:

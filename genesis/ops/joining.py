@@ -1,9 +1,8 @@
-"""Concatenation along an axis or a new one, in blocks and combinations; tiling and rolling."""
+"""Concatenation along an axis or a new one, in blocks; tiling and rolling."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations as choices
 
 import numpy as np
 
@@ -196,36 +195,6 @@ def cartesian_prod(*tensors: Value) -> Value:
         return tensors[0]
     spread = [reshape_value(x, (x.shape[0],) + (1,) * (len(tensors) - 1 - position)) for position, x in enumerate(tensors)]
     return stack([reshape_value(expand(x, extents), (numel(extents),)) for x in spread], 1)
-
-
-@composite("combinations", takes_complex=True)
-def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Value:
-    """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too.
-
-    >>> genesis.combinations(genesis.tensor([1, 2, 3])).tolist()
-    [[1, 2], [1, 3], [2, 3]]
-    """
-    if input.ndim != 1 or r < 0:
-        raise ValueError(f"combinations: {r} elements of shape {input.shape}; want 0 or more of a vector")
-    extent = input.shape[0]
-    if r == 0:
-        return slice_value(input, 0, 0, 0)
-    found = [*choices(range(extent + (r - 1) * with_replacement), r)]
-    # with repetition: choose from more elements without it, then subtract each one's position
-    columns = [[row[position] - position * with_replacement for row in found] for position in range(r)]
-    return stack([_picked(input, column) for column in columns], 1)
-
-
-def _picked(x: Value, positions: Sequence[int]) -> Value:
-    """The elements of a vector at static positions: runs of neighbours are slices."""
-    runs: list[list[int]] = []
-    for position in positions:
-        if runs and runs[-1][1] == position:
-            runs[-1][1] += 1
-        else:
-            runs.append([position, position + 1])
-    parts = [slice_value(x, 0, *run) for run in runs]
-    return cat(parts, 0) if parts else slice_value(x, 0, 0, 0)
 
 
 # ---- repeated ----

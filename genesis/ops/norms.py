@@ -196,5 +196,7 @@ def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_
         lengths = [sum(rows * rows, -1, True) for rows in (x, y)]
         squares = lengths[0] + swapped(lengths[1]) - 2 * matmul(x, swapped(y))
         return cast(_root(clamp(squares, min=0), 2), a.dtype)
-    difference = reshape_value(x, (*x.shape[:-1], 1, x.shape[-1])) - reshape_value(y, (*y.shape[:-2], 1, *y.shape[-2:]))
-    return cast(_norm("cdist", difference, p, (difference.ndim - 1,), False), a.dtype)
+    columns = swapped(y)  # in memory as such, so that distances to neighbouring rows are computed at once
+    columns = y.graph.add("clone", (columns,), columns.shape, columns.dtype, {"materialize": True})
+    difference = reshape_value(x, (*x.shape, 1)) - reshape_value(columns, (*y.shape[:-2], 1, *columns.shape[-2:]))
+    return cast(_norm("cdist", difference, p, (difference.ndim - 2,), False), a.dtype)

@@ -470,8 +470,6 @@ class Methods:
         """The tensor with its positions in order, each once. Raises ValueError for other tensors."""
     def col_indices(self) -> Any:
         """The column of each element, or block, (n,). Raises ValueError for other tensors."""
-    def combinations(self, r: Int = 2, with_replacement: Bool = False) -> Tensor:
-        """All rows of `r` elements of a vector, in their order; with replacement, of an element several times too."""
     def conj(self) -> Tensor:
         """The conjugates, lazily, in the tensor's storage; a real tensor itself."""
     def conj_physical(self) -> Tensor:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import genesis
+from tests.tolerances import assert_close
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)
 
@@ -249,3 +250,19 @@ def test_assigned_values_may_have_more_axes_of_extent_1():
         x[lib.tensor([0, 1]), lib.tensor([1, 1])] = lib.tensor([[[5.0, 7.0]]])
         found.append(x.tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("extent", "r", "again"), [(5, 2, False), (4, 3, True), (2, 3, False), (3, 1, False), (0, 2, True)])
+def test_combinations_and_their_gradient_are_torchs(extent, r, again, compiled):
+    found = []
+    for library in (genesis, torch):
+        x = library.arange(float(extent)).requires_grad_()
+
+        def of(x, library=library):
+            return library.combinations(x, r, again)
+
+        y = (genesis.compile(of) if compiled and library is genesis else of)(x)
+        (y * y).sum().backward()
+        found.append((y, x.grad))
+    assert_close(*found)

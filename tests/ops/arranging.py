@@ -19,7 +19,6 @@ SAMPLES: dict[str, list[Sample]] = {
     "column_stack": [Sample(([values(3), _M],))],
     "block_diag": [Sample((_M, np.array(2.0), values(3))), Sample((values(2, 2),)), Sample((values(0, 2), values(2, 1)))],
     "cartesian_prod": [Sample((values(2), values(3), values(2, seed=1))), Sample((values(3),))],
-    "combinations": [Sample((values(4),)), Sample((values(4), 3, True)), Sample((values(2), 3)), Sample((values(3), 0))],
     "tile": [Sample((_M, (2, 3))), Sample((_M, (2,))), Sample((_M, (2, 1, 2))), Sample((np.array(1.5), (2,)))],
     "fliplr": [Sample((_X,))], "flipud": [Sample((_X,)), Sample((values(3),))],
     "rot90": [Sample((_X,)), Sample((_M, 2)), Sample((_X, 3, (1, 2))), Sample((_X, -1, (2, 0))), Sample((_M, 4))],
