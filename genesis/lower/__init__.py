@@ -23,7 +23,9 @@ from genesis.lower.copies import layout_of
 from genesis.lower.legalize import force_materialized, legalize
 from genesis.lower.lower_concat import lower_concat
 from genesis.lower.overlap_collectives import overlap_collectives
+from genesis.lower.pool_first import pool_first
 from genesis.lower.rematerialize import rematerialize
+from genesis.lower.reorder import reorder
 from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
 from genesis.lower.simplify import simplify
@@ -66,7 +68,7 @@ def lower(
     real = split_complex(nodes, [*outputs, *saved, *awaited])
     graph = simplify(real.nodes, real.outputs)
     graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
-    graph = share_decompositions(apply_formulas(graph))
+    graph = reorder(pool_first(share_decompositions(apply_formulas(graph))))
     graph = join_products(graph)
     if not target.strided:
         graph = join_batches(winograd(graph))

@@ -122,6 +122,23 @@ def _axis_stride(
     raise Unmappable
 
 
+def pull_splitting(at: IndexMap, extents: list[int], owners: list[int], layout: Layout) -> IndexMap:
+    """`pull` that splits axes where it has to: `extents` and `owners`, an axis' number for each of its parts, then grow.
+
+    Raises Unmappable where no split helps.
+    """
+    while True:
+        try:
+            return pull(at, extents, *layout)
+        except SplitAxis as split:
+            axis, inner = split.axis, split.inner
+            if extents[axis] % inner:
+                raise Unmappable from split
+            at = split_map(at, axis, inner)
+            extents[axis : axis + 1] = [extents[axis] // inner, inner]
+            owners.insert(axis, owners[axis])
+
+
 # ---- matrices whose rows or columns span several axes of memory, as windows of a convolution do ----
 
 
@@ -153,7 +170,8 @@ def memory_layout(node: Node) -> Layout:
     return Layout(node.shape, strides or contiguous_strides(node.shape), 0)
 
 
-def _layout(node: Node) -> Layout:
+def layout_at(node: Node) -> Layout:
+    """The layout of a value: a view's, or that in memory."""
     return Layout(node.shape, node.attrs["strides"], node.attrs["offset"]) if node.op == "view" else memory_layout(node)
 
 
@@ -165,21 +183,10 @@ def grouped_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroup
     shape = nodes[index].shape
     extents, owners, at = list(shape), list(range(len(shape))), contiguous_map(shape)
     try:
-        while True:
-            node = nodes[index]
-            try:
-                at = pull(at, extents, *_layout(node))
-            except SplitAxis as split:  # an axis of the matrix spans several of memory: it becomes a group of two
-                axis, inner = split.axis, split.inner
-                if extents[axis] % inner:
-                    return None
-                at = split_map(at, axis, inner)
-                extents[axis : axis + 1] = [extents[axis] // inner, inner]
-                owners.insert(axis, owners[axis])
-                continue
-            if node.op != "view":
-                break
-            index = node.inputs[0]
+        at = pull_splitting(at, extents, owners, layout_at(nodes[index]))
+        while nodes[index].op == "view":
+            index = nodes[index].inputs[0]
+            at = pull_splitting(at, extents, owners, layout_at(nodes[index]))
     except Unmappable:
         return None
     batch = len(shape) - 2

@@ -1,0 +1,76 @@
+"""Elementwise values are computed in the order of their readers, a small graph in and out; and images put together of parts."""
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.lower.reorder import reorder
+from tests.lower.text import cases, parsed, shown
+
+CASES = cases("""
+# what is read in an order that no strides express is computed in it
+%0 = input() : float32[2, 4]
+%1 = input() : float32[2]
+%2 = expand(%1, shape=(2, 4), strides=(1, 0), offset=0) : float32[2, 4]
+%3 = mul(%0, %2) : float32[2, 4]
+%4 = permute(%3, shape=(2, 2, 2), strides=(2, 4, 1), offset=0) : float32[2, 2, 2]
+%5 = reshape(%4, shape=(4, 2), strides=(2, 1), offset=0) : float32[4, 2]
+return %5
+becomes
+%0 = input() : float32[2, 4]
+%1 = input() : float32[2]
+%2 = permute(%0, shape=(2, 2, 2), strides=(2, 4, 1), offset=0) : float32[2, 2, 2]
+%3 = permute(%1, shape=(2, 2, 2), strides=(0, 1, 0), offset=0) : float32[2, 2, 2]
+%4 = mul(%2, %3) : float32[2, 2, 2]
+%5 = reshape(%4, shape=(4, 2), strides=(2, 1), offset=0) : float32[4, 2]
+return %5
+
+# not what is also read in its own
+%0 = input() : float32[2, 4]
+%1 = exp(%0) : float32[2, 4]
+%2 = permute(%1, shape=(2, 2, 2), strides=(2, 4, 1), offset=0) : float32[2, 2, 2]
+%3 = reshape(%2, shape=(4, 2), strides=(2, 1), offset=0) : float32[4, 2]
+return %3, %1
+
+# nor where strides express the order
+%0 = input() : float32[2, 4]
+%1 = exp(%0) : float32[2, 4]
+%2 = permute(%1, shape=(4, 2), strides=(1, 4), offset=0) : float32[4, 2]
+%3 = input() : float32[2, 3]
+%4 = matmul(%2, %3) : float32[4, 3]
+return %4
+
+# nor where a part of it is read, or a part twice
+%0 = input() : float32[2, 4]
+%1 = exp(%0) : float32[2, 4]
+%2 = slice(%1, shape=(2, 2, 1), strides=(2, 4, 1), offset=0) : float32[2, 2, 1]
+%3 = reshape(%2, shape=(4, 1), strides=(1, 1), offset=0) : float32[4, 1]
+%4 = log(%0) : float32[2, 4]
+%5 = expand(%4, shape=(2, 2, 2), strides=(2, 4, 0), offset=0) : float32[2, 2, 2]
+%6 = reshape(%5, shape=(4, 2), strides=(2, 1), offset=0) : float32[4, 2]
+return %3, %6
+""")
+
+
+@pytest.mark.parametrize("claim", CASES)
+def test_case(claim):
+    before, after = CASES[claim]
+    assert shown(reorder(parsed(before))) == after
+
+
+@pytest.mark.parametrize("layers", ["pool", "shuffle", "unshuffle"])
+def test_convolutions_of_images_made_of_parts(layers):
+    random = np.random.default_rng(0)
+    x, w = random.normal(size=(3, 4, 6, 6)), random.normal(size=(4, 4, 3, 3))
+    found = []
+    for lib in (torch, genesis):
+        F = lib.nn.functional
+        image, weight = lib.tensor(x, requires_grad=True), lib.tensor(w, requires_grad=True)
+        y = F.conv2d(image, weight, padding=1)
+        y = F.relu(F.max_pool2d(y, 2)) if layers == "pool" else \
+            F.pixel_shuffle(y.tanh(), 2).tanh() if layers == "shuffle" else F.pixel_unshuffle(y.tanh(), 3).tanh()
+        (y * y).sum().backward()
+        found.append([v.detach().numpy() for v in (y, image.grad, weight.grad)])
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
