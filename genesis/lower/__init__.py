@@ -71,7 +71,7 @@ def lower(
     graph = reorder(pool_first(share_decompositions(apply_formulas(graph))))
     graph = join_products(graph)
     if not target.strided:
-        graph = join_batches(winograd(graph))
+        graph = join_batches(winograd(graph, target.pairs))
     graph = drop_bases(join_concats(lower_concat(graph)))
     graph = rematerialize(graph)
     if not target.strided:

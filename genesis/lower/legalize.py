@@ -20,7 +20,7 @@ from genesis.lower.convolve import is_thin, sum_of_products
 from genesis.lower.copies import Legal, copied, has_memory, in_memory, in_order, layout_of, owned, reading
 from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, Digits, digits_of, grouped_layout, run_of
 from genesis.lower.operands import collapsed_batch, matrix_operand, operand_layout, result_layout
-from genesis.lower.pairs import multiplies_pairs, product_of_pairs
+from genesis.lower.pairs import product_of_pairs
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
 from genesis.ops.contraction import swapped
 from genesis.ops.layout import Layout
@@ -34,7 +34,7 @@ GATHERED = 512  # columns from which a product takes thirty times as long as gat
 def legalize(graph: Simplified, saved: int = 0, strided: bool = False, pairs: bool = False) -> Simplified:
     """The legal form of a graph, as stated above; the last `saved` outputs are never written to.
 
-    `strided` products take operands of any strides, and of 16 bits; `pairs`: of bfloat16 with adjacent terms, two at a time.
+    `strided` products take operands of any strides, and of 16 bits; `pairs`: of bfloat16, two terms at a time.
     """
     result = Legal(graph, strided, pairs)
     for node in graph.nodes:
@@ -77,8 +77,8 @@ def _matmul(graph: Legal, node: Node) -> Value:
 
 def _product(graph: Legal, node: Node, thin: bool) -> Value:
     a, b = (graph.value(i) for i in node.inputs)
-    if graph.pairs and not thin and multiplies_pairs(node, a, b):
-        return cast(product_of_pairs(graph, node, a, b), node.dtype)
+    if graph.pairs and not thin and (y := product_of_pairs(graph, node, a, b)) is not None:
+        return cast(y, node.dtype)
     if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
         if graph.strided and not thin:  # the device's product rounds its result
             return cast(_product(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype), thin), node.dtype)

@@ -16,6 +16,14 @@ def matrix_operand(layout: Layout) -> bool:
     return any(stride == 1 or extent == 1 for stride, extent in zip(layout.strides[-2:], layout.shape[-2:], strict=True))
 
 
+def has_adjacent_pairs(layout: Layout, left: bool) -> bool:
+    """Whether pairs of terms are adjacent and begin at even offsets, in the matrices of a `left` or right operand; a zero is
+    behind an odd number of terms."""
+    terms = len(layout.shape) - (1 if left else 2)
+    apart = [s for axis, (e, s) in enumerate(zip(layout.shape, layout.strides, strict=True)) if axis != terms and e > 1]
+    return layout.strides[terms] == 1 and not any(n % 2 for n in (layout.offset, *apart))
+
+
 def operand_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups]:
     """The layout of a product's operand in its base's memory."""
     layout = layout_of(nodes, index)

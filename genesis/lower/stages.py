@@ -43,7 +43,7 @@ class Product(NamedTuple):
     extents: tuple[int, int, int]  # m, n, k
     only: str = ""
     epilogue: tuple[KernelCall, ...] = ()
-    pairs: bool = False  # of bfloat16 operands, multiplied two adjacent terms at a time
+    pairs: bool = False  # of bfloat16 operands, multiplied two terms at a time
 
     @property
     def node(self) -> int:

@@ -27,7 +27,7 @@ class Target(NamedTuple):
     speeds: Speeds | None = None  # of another machine than this host
     strip: int = 0  # bytes of a product's columns that it packs side by side; 0: unknown
     sums: int = 24  # vector registers that hold a product's sums
-    pairs: bool = False  # whether products take bfloat16 operands, two adjacent terms at a time
+    pairs: bool = False  # whether products take bfloat16 operands, two terms at a time
     planned_threads: int = 0  # for which decisions that change rounding are made; 0: `threads`
 
     @property

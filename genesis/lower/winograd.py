@@ -4,7 +4,8 @@ Before: a simplified graph. After: products with windows of 3 x 3, each a step f
 16 for two by two results, which take 36 multiplications otherwise, or 46 for four by four, which take 144, by points among the
 complex numbers (Meng & Brothers, 2019). So are the sums of a weight gradient. All factors of the transforms are powers of two,
 so that sums of small integers stay exact, and rounding errors are those of sums: four by four results of 36 real products would
-have ten times as large ones. Numbers of 16 bits are transformed and multiplied as float32.
+have ten times as large ones. Numbers of 16 bits are transformed and multiplied as float32; bfloat16 ones are not where products
+of pairs are as fast.
 
 Of volumes, planes are transformed each on its own, and the products sum over the taps along the first axis, too.
 
@@ -55,10 +56,11 @@ GROUP, FEW_TERMS, TERMS = 96, 128, 256
 GROUP_OF_FOUR = 24
 
 
-def winograd(graph: Simplified) -> Simplified:
-    """The graph with products of windows of 3 x 3 of many channels as products of transformed tiles."""
+def winograd(graph: Simplified, pairs: bool = False) -> Simplified:
+    """The graph with products of windows of 3 x 3 of many channels as products of transformed tiles; of bfloat16 only if the
+    target does not multiply `pairs`."""
     nodes = graph.nodes
-    products = {index: found for index, node in enumerate(nodes) if (found := form_of(nodes, index)) is not None}
+    products = {index: found for index, node in enumerate(nodes) if (found := form_of(nodes, index, pairs)) is not None}
     if not products:
         return graph
     readers = readers_of(enumerate(nodes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from genesis.ir.dtypes import float32
+from genesis.ir.dtypes import bfloat16, float32
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
 from genesis.lower.index_map import grouped_layout
@@ -65,15 +65,16 @@ class Form(NamedTuple):
     summed: bool
 
 
-def form_of(nodes: Sequence[Node], index: int) -> Form | None:
-    """The product at `index`, if it is one with windows that pays."""
+def form_of(nodes: Sequence[Node], index: int, pairs: bool = False) -> Form | None:
+    """The product at `index`, if it is one with windows that pays; of bfloat16 it does not if there are products of pairs."""
     node = nodes[index]
     if node.op != "matmul" or node.dtype.compute is not float32 or "only" in node.attrs:
         return None
     if len(node.shape) != 4 or node.shape[1] != 1:
         return None
     left, right = (nodes[i] for i in node.inputs)
-    if left.dtype.compute is not float32 or right.op != "view":
+    # Zen 4, 8 images of 256 channels of 14 x 14 11.6 ms and so 10.0; 64 of 56 x 56 10.1 and 10.7.
+    if left.dtype.compute is not float32 or (pairs and left.dtype is bfloat16) or right.op != "view":
         return None
     windows = _windows(nodes, right.inputs[0])
     if windows is None or min(windows.channels, node.shape[-2]) < LEAST_CHANNELS:

@@ -7,13 +7,14 @@ import functools
 import itertools
 import mmap
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from genesis.codegen.cpu.product import launch
 from genesis.codegen.cpu.product.driver import product_ir
 from genesis.codegen.cpu.product.interface import tile_of
-from genesis.codegen.cpu.tiling import RegisterTile
+from genesis.codegen.cpu.tiling import RegisterTile, multiplies_pairs
 from genesis.lower.index_map import PLAIN, AxisGroups, Digits
 from genesis.lower.stages import Matrix, Product
 from genesis.ops.layout import Layout
@@ -25,7 +26,7 @@ TILES = [RegisterTile(dtype, lanes, rows, 2) for dtype in TOLERANCE for lanes, r
 
 
 def kernel(tile: RegisterTile) -> int:
-    name = f"product_test_{tile.dtype}_{tile.lanes}_{tile.rows}"
+    name = f"product_test_{tile.dtype}_{tile.lanes}_{tile.rows}" + "_pairs" * tile.pairs
     [address] = get_or_compile([KernelSource(name, str(tile), functools.partial(product_ir, name, tile))])
     return address
 
@@ -43,10 +44,11 @@ def multiply(
     """c = a @ b, or + c, for operands (batch, *rows, *columns) with any strides that products can read."""
     matrices = [matrix(value, x, of) for value, (x, of) in enumerate(zip((a, b, c), (*groups, PLAIN), strict=True))]
     m, n, k = *c.shape[1:], np.prod(a.shape[1 + groups[0][0] :])
-    call = Product(*matrices, a.shape[:1], (m, n, int(k)), only)
+    call = Product(*matrices, a.shape[:1], (m, n, int(k)), only, pairs=tile.pairs)
     memory = np.full(1 << 22, 255, np.uint8)  # NaNs: what was not packed must not be read
+    dtype = "bfloat16" if tile.pairs else tile.dtype
 
-    share = sum(launch.packed(call, tile.dtype, cut))
+    share = sum(launch.packed(call, dtype, cut))
     assert 2 * share + 64 <= memory.size
     workspace = -(-memory.ctypes.data // 64) * 64
     begins = 0 if add else launch.NEVER
@@ -56,7 +58,7 @@ def multiply(
         tables.append(launch.offsets_of(digits))
         return tables[-1].ctypes.data
 
-    block = launch.block(call, tile.dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, offsets, adds_from=begins)
+    block = launch.block(call, dtype, cut, (Slot(0), Slot(1), Slot(2)), workspace, share, offsets, adds_from=begins)
     program = NativeProgram([NativeLaunch(kernel(tile), [block], 2)], "QQQ")
     assert program.run((a.ctypes.data, b.ctypes.data, c.ctypes.data)) is None
 
@@ -184,27 +186,39 @@ def test_windows_are_packed_where_they_lie(tile, name):
             np.testing.assert_allclose(z, turned.reshape(count, n, k) @ right, **bound)
 
 
-@pytest.mark.parametrize("step", [1, 2])
-def test_windows_are_read_no_further_than_they_reach(step):
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("step", "width"), [(1, 11), (2, 11), (1, 12), (2, 10)])
+def test_operands_are_read_no_further_than_they_reach(step, width, dtype):
     """Vectors at the end of memory are masked: the next page may not be there."""
-    page = mmap.PAGESIZE
+    if dtype == "bfloat16" and not multiplies_pairs():
+        pytest.skip("the processor does not multiply pairs")
+    tile, kind = tile_of(dtype), np.dtype(getattr(ml_dtypes, dtype, dtype))
+    page, size = mmap.PAGESIZE, 4 * 5 * width
     memory = mmap.mmap(-1, 2 * page)
     libc = ctypes.CDLL(None, use_errno=True)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     assert libc.mprotect(ctypes.c_void_p(start + page), page, 0) == 0
     try:
-        x = np.frombuffer(memory, np.float32, 4 * 55, page - 4 * 4 * 55).reshape(1, 4, 5, 11)
-        x[...] = np.arange(x.size).reshape(x.shape)
+        x = np.frombuffer(memory, kind, size, page - kind.itemsize * size).reshape(1, 4, 5, width)
+        x[...] = np.arange(x.size).reshape(x.shape) % 16
         found = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, ::step, ::step].transpose(0, 1, 4, 5, 2, 3)
-        n = int(np.prod(found.shape[-2:]))
-        weight = np.ones((1, 6, 36), np.float32)
+        n, wide = int(np.prod(found.shape[-2:])), found.reshape(1, 36, -1).astype(np.float32)
+        weight = np.ones((1, 6, 36), kind)
         y = np.zeros((1, 6, n), np.float32)
-        multiply(tile_of("float32"), weight, found, y, launch.Panels(1, 6, False), groups=(PLAIN, (3, 2)))
-        np.testing.assert_allclose(y, weight @ found.reshape(1, 36, n))
-        g, w = np.ones((1, 6, n), np.float32), np.zeros((1, 6, 36), np.float32)
+        multiply(tile, weight, found, y, launch.Panels(1, 6, False), groups=(PLAIN, (3, 2)))
+        np.testing.assert_allclose(y, weight.astype(np.float32) @ wide)
+        g, w = np.zeros((1, 6, n + n % 2), kind)[..., :n], np.zeros((1, 6, 36), np.float32)
+        g[...] = 1
         terms = found.transpose(0, 4, 5, 1, 2, 3)
-        multiply(tile_of("float32"), g, terms, w, launch.Panels(1, 6, False), groups=(PLAIN, (2, 3)))
-        np.testing.assert_allclose(w, g @ found.reshape(1, 36, n).swapaxes(1, 2))
+        multiply(tile, g, terms, w, launch.Panels(1, 6, False), groups=(PLAIN, (2, 3)))
+        np.testing.assert_allclose(w, g.astype(np.float32) @ wide.swapaxes(1, 2))
+        rows, ones = x.reshape(1, 20, width), np.ones((1, 6, 20), kind)
+        z = np.zeros((1, 6, width), np.float32)
+        multiply(tile, ones, rows, z, launch.Panels(1, 6, False))
+        np.testing.assert_allclose(z, ones.astype(np.float32) @ rows.astype(np.float32))
+        z = np.zeros((1, width, 6), np.float32)
+        multiply(tile, rows.swapaxes(1, 2), ones.swapaxes(1, 2), z, launch.Panels(1, width, False))
+        np.testing.assert_allclose(z, (ones.astype(np.float32) @ rows.astype(np.float32)).swapaxes(1, 2))
     finally:
         libc.mprotect(ctypes.c_void_p(start + page), page, mmap.PROT_READ | mmap.PROT_WRITE)
 

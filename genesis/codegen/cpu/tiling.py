@@ -49,7 +49,7 @@ class RegisterTile(NamedTuple):
     lanes: int  # of a vector
     rows: int
     vectors: int
-    pairs: bool = False  # an element of an operand is a pair of bfloat16 numbers, two adjacent terms
+    pairs: bool = False  # an element of an operand is a pair of bfloat16 numbers, two terms
 
     @classmethod
     def of(cls, dtype: str, vectors: int) -> RegisterTile:
@@ -65,6 +65,11 @@ class RegisterTile(NamedTuple):
     @property
     def itemsize(self) -> int:
         return 4 if self.dtype == "float32" else 8
+
+    @property
+    def term(self) -> str:
+        """The dtype as which a single term is moved."""
+        return "int16" if self.pairs else self.dtype
 
 
 def sum_registers() -> int:

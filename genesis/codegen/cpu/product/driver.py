@@ -136,8 +136,8 @@ class _Driver(WordKernel):
         with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
             with by_offsets:
                 terms = k_first, b.add(k_first, k)
-                runs = run, self.words["b_step"]
-                self.by_offsets.pack(self, (source, *tables), runs, is_transposed, (column, end), terms, target)
+                runs, operand = (run, self.words["b_step"]), (source, *tables, self.words["terms"])
+                self.by_offsets.pack(self, operand, runs, is_transposed, (column, end), terms, target)
             with in_steps, b.if_else(is_transposed) as (far, near):
                 with near:
                     self._pack_strips(source, distance, (column, end), along, target, size, k)
@@ -150,11 +150,11 @@ class _Driver(WordKernel):
         self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,
         size: int, terms: ir.Value,
     ) -> None:
-        """Pack strips of `size` adjacent lines, whose elements are `distance` apart, `terms` terms of k at a time."""
+        """Pack strips of `size` adjacent lines, whose terms are `distance` apart, `terms` elements of k at a time."""
         b, (k_first, k) = self.builder, along
         pitch = strip_elements(self.tile, size, k, b)
         with counted(b, I64(0), k, terms) as chunk, counted(b, lines[0], lines[1], size) as line:
-            start = self._element(source, b.add(b.mul(b.add(k_first, chunk), distance), line))
+            start = self._line(self._element(source, b.mul(b.add(k_first, chunk), distance)), line)
             offset = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
             strip = self._element(target, offset)
             left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), terms)
@@ -181,7 +181,7 @@ class _Driver(WordKernel):
         pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], b.add(*along))
         with counted(b, rows[0], rows[1], size) as line:
             strip = self._element(target, b.mul(b.sdiv(b.sub(line, rows[0]), I64(size)), pitch))
-            self.by_offsets.gather(self, (source, *tables), size, (line, rows[1]), terms, strip)
+            self.by_offsets.gather(self, (source, *tables, self.words["terms"]), size, (line, rows[1]), terms, strip)
 
     def _tiles(
         self, c: ir.Value, block: Sequence[Sequence[ir.Value]], along: Sequence[ir.Value], left: Sequence[ir.Value],
@@ -224,7 +224,7 @@ class _Driver(WordKernel):
                 arguments = [length, start_a, a_row, a_step, start_b, corner, self.words["ldc"], m, n, add]
                 with b.if_else(b.and_(by_tile, b.icmp_signed("==", row, rows[0]))) as (packs, reads):
                     with packs:
-                        source = self._element(right, b.add(b.mul(k_first, self.words["ldb"]), column))
+                        source = self._line(self._element(right, b.mul(k_first, self.words["ldb"])), column)
                         self._call(self.packing_tiles, m, shorter, [*arguments, source, self.words["ldb"]])
                     with reads, b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
                         self._tile(m, n, shorter, strips_of_a, arguments)
@@ -323,3 +323,7 @@ class _Driver(WordKernel):
 
     def _element(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
         return self.element_pointer(pointer, index, self.tile.dtype)
+
+    def _line(self, pointer: ir.Value, number: ir.Value) -> ir.Value:
+        """The line of this number, of adjacent ones."""
+        return self.element_pointer(pointer, number, self.tile.term)

@@ -12,12 +12,13 @@ from genesis.codegen.cpu.tiling import RegisterTile
 # `adds_from` on add to what is stored. `only` is the promise's number in ONLY. `a_in_place`: A is not packed. The workspace
 # has `per_worker` bytes for each worker: B's block, then A's `a_block` bytes further on. The table has an entry for each
 # follower (an epilogue): {kernel, words, items of a row}. An operand with a `run` is read by tables of offsets (see
-# `offsets.py`), B's elements `b_step` apart. B is not packed if it lies in strips, `b_strips` elements apart.
+# `offsets.py`), B's elements `b_step` apart. B is not packed if it lies in strips, `b_strips` elements apart. `terms` are
+# `k`, or about twice as many where an element is a pair.
 WORDS = (
     "m", "n", "k", "a", "lda", "a_transposed", "b", "ldb", "b_transposed", "c", "ldc", "batch_inner", "a_outer", "a_inner",
     "b_outer", "b_inner", "c_outer", "c_inner", "panels", "height", "by_columns", "adds_from", "only", "a_in_place",
     "rows", "columns", "depth", "workspace", "per_worker", "a_block", "followers", "table", "a_run", "a_lines", "a_terms",
-    "b_run", "b_lines", "b_terms", "b_strips", "b_step",
+    "b_run", "b_lines", "b_terms", "b_strips", "b_step", "terms",
 )
 POINTERS = ("a", "b", "c", "workspace", "table", "a_lines", "a_terms", "b_lines", "b_terms")
 ONLY = ("", "n<=m", "k<=m", "n<=k", "m<=n", "k<=n", "m<=k")  # what products may be promised (see `ops/contraction.py`)

@@ -14,8 +14,8 @@ from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.index_map import LEAST_RUN, PLAIN, Digits, digits_of, run_of
+from genesis.lower.operands import has_adjacent_pairs
 from genesis.lower.stages import Matrix, Product
-from genesis.ops.layout import Layout
 from genesis.runtime.deferred import deferred
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Block, BlockWord
@@ -59,19 +59,6 @@ def operand_dtype(nodes: Sequence[Node], call: Product) -> str:
     return "bfloat16" if call.pairs else nodes[call.node].dtype.name
 
 
-def _by_elements(call: Product) -> Product:
-    """The product as one of the elements that its kernel reads: pairs of terms are one."""
-    if not call.pairs:
-        return call
-    (m, n, k), halves = call.extents, []
-    for x, axis in ((call.a, 1), (call.b, 0)):
-        shape, strides = [*x.layout.shape], [stride // 2 for stride in x.layout.strides]
-        shape[axis - 2], strides[axis - 2] = k // 2, 1
-        layout = Layout(tuple(shape), tuple(strides), x.layout.offset // 2)
-        halves.append(x._replace(layout=layout, steps=tuple(step // 2 for step in x.steps)))
-    return call._replace(a=halves[0], b=halves[1], extents=(m, n, k // 2), pairs=False)
-
-
 class Panels(NamedTuple):
     """The division of each product of a batch: into `panels` of `height` rows, or columns."""
 
@@ -109,13 +96,14 @@ def block(
     `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored; `followers`:
     the table of the epilogues. B's address is that of `strips` so many elements apart, if any (see `strips_block`).
     """
-    call, tile = _by_elements(call), tile_of(dtype)
+    tile = tile_of(dtype)
     size = tile.itemsize
-    (m, n, k), lead = call.extents, 2 - len(call.batch)
+    (m, n, _), k, lead = call.extents, elements(call), 2 - len(call.batch)
     batch = (1,) * lead + call.batch
-    steps = ((0,) * lead + tuple(s * size for s in x.steps) for x in (call.a, call.b, call.c))
-    a, b = _stored(call.a, left=True), _stored(call.b, left=False)
-    strips = strips or _strips(call.b, tile)
+    sizes = size >> call.pairs, size >> call.pairs, size
+    steps = ((0,) * lead + tuple(s * size for s in x.steps) for x, size in zip((call.a, call.b, call.c), sizes, strict=True))
+    a, b = stored(call)
+    strips = strips or (0 if call.pairs else _strips(call.b, tile))
     if strips:
         b = Stored(False, 0)
     depth = _evenly(k, depth_of(tile), tile.lanes)
@@ -128,7 +116,7 @@ def block(
         *(_rows(tile, n * size if followers else 0), COLUMNS, depth, workspace, per_worker, packed_b),
         *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
-        strips, b.step,
+        *(strips, b.step, call.extents[2]),
     )
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
@@ -137,15 +125,14 @@ def block(
 
 def has_common_right(call: Product) -> bool:
     """Whether all products of a batch read all of one right matrix, whose columns are rows of memory."""
-    call = _by_elements(call)
     whole = call.b.axis_groups == PLAIN and not any(call.b.steps) and not call.only
-    return whole and _stored(call.b, left=False).is_transposed
+    return whole and stored(call)[1].is_transposed
 
 
 def strip_pitch(call: Product, dtype: str) -> int:
     """The elements from one packed strip of the whole right operand to the next."""
     tile = tile_of(dtype)
-    return -(-_by_elements(call).extents[2] // tile.lanes) * tile.lanes * tile.columns
+    return -(-elements(call) // tile.lanes) * tile.lanes * tile.columns
 
 
 def strips_bytes(call: Product, dtype: str) -> int:
@@ -156,9 +143,8 @@ def strips_bytes(call: Product, dtype: str) -> int:
 
 def strips_block(call: Product, dtype: str, source: BlockWord, target: BlockWord) -> Block:
     """The argument block that packs the right operand at `source` in strips at `target`."""
-    call = _by_elements(call)
-    _, n, k = call.extents
-    words = source, _stored(call.b, left=False).distance, n, k, target, strip_pitch(call, dtype)
+    n = call.extents[1]
+    words = source, stored(call)[1].distance, n, elements(call), target, strip_pitch(call, dtype)
     return Block(words, -(-n // tile_of(dtype).columns))
 
 
@@ -171,8 +157,8 @@ def _rows(tile: RegisterTile, nbytes: int) -> int:
 def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     """The bytes that the largest packed blocks of A and B take."""
     tile = tile_of(dtype)
-    m, n, k = _by_elements(call).extents
-    depth = _evenly(k, depth_of(tile), tile.lanes)
+    m, n, _ = call.extents
+    depth = _evenly(elements(call), depth_of(tile), tile.lanes)
     rows = min(_rows(tile, 0), m if cut.by_columns else cut.height)
     columns = min(COLUMNS, cut.height if cut.by_columns else n)
     blocks = ((rows, tile.rows), (columns, tile.columns))
@@ -186,11 +172,12 @@ def _reads_in_place(call: Product, dtype: str, cut: Panels) -> bool:
 
     A tile reads whole rows, so none may reach beyond the last.
     """
-    (m, n, _), tile, a = call.extents, tile_of(dtype), _stored(call.a, left=True)
+    (m, n, _), tile, (a, _) = call.extents, tile_of(dtype), stored(call)
     # Measured: 0.6% of a GPT step, 6% of the MLP's first product. Of 768 columns packed strips are 2 to 5% faster.
     strips = (cut.height if cut.by_columns else n) / tile.columns
     close = not a.is_transposed and a.distance * tile.itemsize < PAGE
-    return not a.run and m % heights(tile)[0] == 0 and (strips <= NARROW or (close and strips <= WIDE))
+    is_whole = not a.run and not (call.pairs and a.is_transposed)
+    return is_whole and m % heights(tile)[0] == 0 and (strips <= NARROW or (close and strips <= WIDE))
 
 
 def _evenly(extent: int, most: int, unit: int) -> int:
@@ -214,8 +201,20 @@ class Stored(NamedTuple):
     terms: Digits = ()
 
 
-def _stored(x: Matrix, left: bool) -> Stored:
+def elements(call: Product) -> int:
+    """The terms of a product as its kernel counts them: pairs are one."""
+    return -(-call.extents[2] // 2) if call.pairs else call.extents[2]
+
+
+def stored(call: Product) -> tuple[Stored, Stored]:
+    """The storage of both operands."""
+    return _stored(call.a, True, call.pairs), _stored(call.b, False, call.pairs)
+
+
+def _stored(x: Matrix, left: bool, pairs: bool) -> Stored:
     """The storage of an operand: the left one has rows as lines, the right one columns."""
+    if pairs and x.axis_groups == PLAIN and has_adjacent_pairs(x.layout, left):
+        return Stored(not left, x.layout.strides[-2 if left else -1] // 2)
     if x.axis_groups == PLAIN:
         (height, width), (row, column) = x.layout.shape[-2:], x.layout.strides[-2:]
         if column == 1 or width == 1:
@@ -227,9 +226,12 @@ def _stored(x: Matrix, left: bool) -> Stored:
         run = run_of(terms)
         one = len(rows) == 1 and run >= LEAST_RUN
         return Stored(not one, rows[-1][1], run if one else 1, 1, lines, terms)
-    runs = ((run_of(axis, step), axis is terms, step) for step in STEPS for axis in (lines, terms))
+    runs = [(run_of(axis, step), axis is terms, step) for step in STEPS for axis in (lines, terms)]
+    if pairs:
+        runs = [(run, along_terms, step) for run, along_terms, step in runs if not (along_terms and run % 2)]
     run, is_transposed, step = max(runs, key=lambda found: found[0])
-    return Stored(is_transposed, 0, run if run >= LEAST_RUN else 1, step, lines, terms)
+    run = run if run >= LEAST_RUN else 1
+    return Stored(is_transposed, 0, run // 2 if pairs and is_transposed and run > 1 else run, step, lines, terms)
 
 
 def _strips(x: Matrix, tile: RegisterTile) -> int:

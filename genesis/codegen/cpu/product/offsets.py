@@ -3,24 +3,26 @@
 Element k of line j is at `source[lines[j] + terms[k]]`. A line is a row of A or a column of B, as in `packing.py`. Along lines
 or along terms elements are neighbours, or every other one is, in runs of equal length: these move as vectors. A run of 1 says
 that there are none: elements move one by one. So windows are read where they lie, and the matrix of all windows exists one
-strip at a time.
+strip at a time. Where an element is a pair of terms, offsets are of single ones, runs along terms are of whole pairs, and the
+last pair may be a term and zero.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.interface import STEPS
-from genesis.codegen.cpu.product.packing import firsts
-from genesis.codegen.cpu.registers import I32, I64, POINTER, constants
+from genesis.codegen.cpu.product.packing import firsts, lines_at, terms_at
+from genesis.codegen.cpu.registers import I1, I64, POINTER, zero
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted, transposed
 
 Range = Sequence[ir.Value]  # the first and the one after the last
-Operand = Sequence[ir.Value]  # its first element, the offsets of its lines and of its terms
+Operand = Sequence[ir.Value]  # its first element, the offsets of its lines and of its terms, the number of terms
 
 
 class Offsets:
@@ -39,7 +41,7 @@ class Offsets:
         terms: Range, target: ir.Value,
     ) -> None:
         """A strip of columns of B; `runs`, of a length and a step, go along terms if `is_transposed`, else along columns."""
-        b, (source, lines, offsets), (run, step) = lanes.builder, operand, runs
+        b, (source, lines, offsets, count_of_terms), (run, step) = lanes.builder, operand, runs
         is_apart = b.icmp_signed("==", step, I64(STEPS[1]))
 
         def call(functions: Sequence[ir.Function], arguments: Sequence[ir.Value]) -> None:
@@ -56,9 +58,9 @@ class Offsets:
                     for first in firsts(self.tile, self.tile.columns):
                         call(self.transposing, [source, here, count, I64(first), offsets, run, *terms, target])
                 with along_columns, _runs(b, columns, run) as (low, high):
-                    start = lanes.element_pointer(source, _offset(b, lines, low), self.tile.dtype)
+                    start = lanes.element_pointer(source, _offset(b, lines, low), self.tile.term)
                     packed = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
-                    arguments = [start, b.sub(high, low), offsets, *terms, packed]
+                    arguments = [start, b.sub(high, low), offsets, count_of_terms, *terms, packed]
                     with b.if_else(b.icmp_signed(">", b.sub(high, low), I64(self.tile.lanes))) as sides:
                         for side, vectors in zip(sides, (self.tile.vectors, 1), strict=True):
                             with side:
@@ -66,9 +68,9 @@ class Offsets:
 
     def gather(self, lanes: Lanes, operand: Operand, size: int, lines: Range, terms: Range, target: ir.Value) -> None:
         """A strip of `size` lines, element by element."""
-        b, (source, lines_at, terms_at) = lanes.builder, operand
+        b, (source, lines_at, *terms_at) = lanes.builder, operand
         here = b.gep(lines_at, [lines[0]], source_etype=I64)
-        b.call(self.gathering[size], [source, here, b.sub(lines[1], lines[0]), terms_at, *terms, target])
+        b.call(self.gathering[size], [source, here, b.sub(lines[1], lines[0]), *terms_at, *terms, target])
 
     def copy_runs(
         self, lanes: Lanes, source: ir.Value, distance: ir.Value, count: ir.Value, offsets: ir.Value, run: ir.Value,
@@ -102,40 +104,39 @@ def _function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> tu
     return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def _vector(lanes: Lanes, dtype: str, pointer: ir.Value, step: int, count: ir.Value | None = None) -> ir.Value:
-    """A vector of elements `step` apart, the first `count` of them; nothing beyond these is read."""
-    if step == 1:
-        return lanes.load(pointer, dtype, None if count is None else lanes.first_lanes(count))
-    width, b = lanes.width, lanes.builder
-    extent = None if count is None else b.sub(b.shl(count, I64(1)), I64(1))
-    low, high = (
-        lanes.load(lanes.element_pointer(pointer, I64(first), dtype), dtype,
-                   None if extent is None else lanes.first_lanes(b.sub(extent, I64(first))))
-        for first in (0, width - 1))
-    return b.shuffle_vector(low, high, constants(I32, [*range(0, width, 2), *range(width + 1, 2 * width, 2)]))
+def _terms(
+    b: ir.IRBuilder, tile: RegisterTile, table: ir.Value, count: ir.Value, element: ir.Value
+) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """The offsets of an element's first and second term, of `count`; and whether there is a second one."""
+    first = b.mul(element, I64(1 + tile.pairs))
+    second = b.add(first, I64(1))
+    exists = b.icmp_signed("<", second, count) if tile.pairs else ir.Constant(I1, False)
+    return _offset(b, table, first), _offset(b, table, b.select(exists, second, first)), exists
 
 
 def emit_run(module: ir.Module, tile: RegisterTile, vectors: int, step: int) -> ir.Function:
-    """`void (source, lines, terms, first, last, target)`: a run of `lines` lines, no more than in so many vectors, of a strip.
+    """`void (source, lines, terms, count, first, last, target)`: a run of `lines` lines, no more than in so many vectors, of a
+    strip; the elements [first, last) of `count` terms.
 
     What the strip holds of other lines stays, for vectors are stored whole.
     """
-    function, builder = _function(module, f"pack_run_{vectors}_{step}", [POINTER, I64, POINTER, I64, I64, POINTER])
-    source, lines, terms, first, last, target = function.args
+    function, builder = _function(module, f"pack_run_{vectors}_{step}", [POINTER, I64, POINTER, I64, I64, I64, POINTER])
+    source, lines, terms, all_terms, first, last, target = function.args
     lanes = Lanes(builder, tile.lanes)
     count = builder.sub(lines, I64((vectors - 1) * tile.lanes))
     mask = lanes.first_lanes(count)
     whole = builder.icmp_signed(">=", count, I64(tile.lanes))
     with builder.if_else(whole) as sides:
         for side, masked in zip(sides, (False, True), strict=True):
-            with side, counted(builder, first, last) as term:
-                start = lanes.element_pointer(source, _offset(builder, terms, term), tile.dtype)
-                row = builder.mul(builder.sub(term, first), I64(tile.columns))
+            with side, counted(builder, first, last) as element:
+                *offsets, is_pair = _terms(builder, tile, terms, all_terms, element)
+                starts = [lanes.element_pointer(source, offset, tile.term) for offset in offsets]
+                row = builder.mul(builder.sub(element, first), I64(tile.columns))
                 for n in range(vectors):
-                    at_source = lanes.element_pointer(start, I64(n * step * tile.lanes), tile.dtype)
+                    here, second = (lanes.element_pointer(start, I64(n * step * tile.lanes), tile.term) for start in starts)
                     at_target = lanes.element_pointer(target, builder.add(row, I64(n * tile.lanes)), tile.dtype)
                     is_edge = masked and n == vectors - 1
-                    value = _vector(lanes, tile.dtype, at_source, step, count if is_edge else None)
+                    value = lines_at(lanes, tile, here, second, step, count if is_edge else None, is_pair)
                     if is_edge:  # masked stores are slow before AVX-512
                         value = lanes.select(mask, value, lanes.load(at_target, tile.dtype))
                     lanes.store(value, at_target, tile.dtype)
@@ -153,17 +154,17 @@ def emit_transposing_runs(module: ir.Module, tile: RegisterTile, step: int) -> i
     lanes = Lanes(builder, tile.lanes)
     line_offsets = _line_offsets(builder, lines, count, [builder.add(first, I64(n)) for n in range(tile.lanes)])
     with _runs(builder, (low, high), run) as (start, end):
-        here = lanes.element_pointer(source, _offset(builder, terms, start), tile.dtype)
-        starts = [lanes.element_pointer(here, offset, tile.dtype) for offset in line_offsets]
+        begin = _offset(builder, terms, builder.mul(start, I64(1 + tile.pairs)))
+        here = lanes.element_pointer(source, begin, tile.term)
+        starts = [lanes.element_pointer(here, offset, tile.term) for offset in line_offsets]
         last = builder.sub(high, I64(1))
-        following = _offset(builder, terms, builder.select(builder.icmp_signed("<", end, last), end, last))
-        next_run = builder.sub(following, _offset(builder, terms, start))
+        following = builder.mul(builder.select(builder.icmp_signed("<", end, last), end, last), I64(1 + tile.pairs))
+        next_run = builder.sub(_offset(builder, terms, following), begin)
         with counted(builder, I64(0), builder.sub(end, start), tile.lanes) as at:
-            left, distance = builder.sub(builder.sub(end, start), at), builder.mul(at, I64(step))
-            vectors = [
-                _vector(lanes, tile.dtype, lanes.element_pointer(start, distance, tile.dtype), step, left) for start in starts]
+            left, distance = builder.sub(builder.sub(end, start), at), builder.mul(at, I64(step * (1 + tile.pairs)))
+            vectors = [terms_at(lanes, tile, lanes.element_pointer(start, distance, tile.term), step, left) for start in starts]
             for start_of_line in starts:  # the next run lies elsewhere, which no processor foresees
-                there = lanes.element_pointer(start_of_line, builder.add(distance, next_run), tile.dtype)
+                there = lanes.element_pointer(start_of_line, builder.add(distance, next_run), tile.term)
                 lanes.prefetch(there)
             row = builder.add(builder.sub(start, low), at)
             for n, vector in enumerate(transposed(builder, vectors)):  # those beyond the run are overwritten by the next one's
@@ -174,19 +175,21 @@ def emit_transposing_runs(module: ir.Module, tile: RegisterTile, step: int) -> i
 
 
 def emit_gathering(module: ir.Module, tile: RegisterTile, size: int) -> ir.Function:
-    """`void (source, lines, count, terms, low, high, target)`: a strip of `size` lines, of which there are `count`, at the
-    offsets `lines`, and of the terms [low, high).
+    """`void (source, lines, count, terms, all_terms, low, high, target)`: a strip of `size` lines, of which there are `count`,
+    at the offsets `lines`, and of the elements [low, high) of `all_terms` terms.
     """
-    function, builder = _function(module, f"pack_gathered_{size}", [POINTER, POINTER, I64, POINTER, I64, I64, POINTER])
-    source, lines, count, terms, low, high, target = function.args
+    function, builder = _function(module, f"pack_gathered_{size}", [POINTER, POINTER, I64, POINTER, I64, I64, I64, POINTER])
+    source, lines, count, terms, all_terms, low, high, target = function.args
     lanes = Lanes(builder, 1)
     line_offsets = _line_offsets(builder, lines, count, [I64(n) for n in range(size)])
-    with counted(builder, low, high) as term:
-        here = lanes.element_pointer(source, _offset(builder, terms, term), tile.dtype)
-        row = lanes.element_pointer(target, builder.mul(builder.sub(term, low), I64(size)), tile.dtype)
-        for n, offset in enumerate(line_offsets):
-            value = lanes.load_uniform(lanes.element_pointer(here, offset, tile.dtype), tile.dtype)
-            builder.store(value, lanes.element_pointer(row, I64(n), tile.dtype))
+    with counted(builder, low, high) as element:
+        row = lanes.element_pointer(target, builder.mul(builder.sub(element, low), I64(size)), tile.dtype)
+        *offsets, is_pair = _terms(builder, tile, terms, all_terms, element)
+        starts = [lanes.element_pointer(source, at, tile.term) for at in offsets[: 1 + tile.pairs]]
+        for n, (line, (second, start)) in enumerate(itertools.product(line_offsets, enumerate(starts))):
+            value = lanes.load_uniform(lanes.element_pointer(start, line, tile.term), tile.term)
+            value = builder.select(is_pair, value, zero(value.type)) if second else value
+            builder.store(value, lanes.element_pointer(row, I64(n), tile.term))
     builder.ret_void()
     return function
 

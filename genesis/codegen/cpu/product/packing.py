@@ -2,14 +2,15 @@
 
 A strip of `size` lines holds element k of all its lines side by side, for every k. A line is a row of A or a column of B.
 Either its elements are adjacent (then vectors along lines are transposed into vectors across lines; runs of A's rows are
-copied unchanged), or lines are. Lines beyond the last hold arbitrary values, whose results are never stored.
+copied unchanged), or lines are. Lines beyond the last hold arbitrary values, whose results are never stored. An element may
+be a pair of terms, of bfloat16: where lines are adjacent, two terms' are interleaved.
 """
 
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import FLOAT, I32, I64, POINTER, constants, zero
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.vectors import counted, transposed
 
@@ -23,6 +24,44 @@ def strip_elements(tile: RegisterTile, size: int, k: ir.Value, builder: ir.IRBui
 def firsts(tile: RegisterTile, size: int) -> tuple[int, ...]:
     """The first lines of a strip's vectors: the last vector overlaps the one before, or is longer than the strip."""
     return (*range(0, size - tile.lanes, tile.lanes), max(size - tile.lanes, 0))
+
+
+def lines_at(
+    lanes: Lanes, tile: RegisterTile, start: ir.Value, second: ir.Value, step: int = 1, count: ir.Value | None = None,
+    is_pair: ir.Value | None = None,
+) -> ir.Value:
+    """A vector of elements `step` apart at `start`, the first `count` of them; nothing beyond these is read. Of pairs, the
+    first terms are at `start`, the others at `second`, or 0 unless it `is_pair`.
+    """
+    if not tile.pairs:
+        return _spaced(lanes, tile.term, start, step, count)
+    b, wide = lanes.builder, ir.VectorType(I32, lanes.width)
+    low, high = (b.zext(_spaced(lanes, tile.term, pointer, step, count), wide) for pointer in (start, second))
+    high = b.shl(high, constants(I32, [16] * lanes.width))
+    high = high if is_pair is None else b.select(is_pair, high, zero(wide))
+    return b.bitcast(b.or_(low, high), ir.VectorType(FLOAT, lanes.width))
+
+
+def terms_at(lanes: Lanes, tile: RegisterTile, start: ir.Value, step: int, count: ir.Value) -> ir.Value:
+    """A vector of elements of one line, whose terms are `step` apart: the first `count`; nothing beyond these is read."""
+    if not tile.pairs:
+        return _spaced(lanes, tile.term, start, step, count)
+    b = lanes.builder
+    terms = _spaced(Lanes(b, 2 * lanes.width), tile.term, start, step, b.shl(count, I64(1)))
+    return b.bitcast(terms, ir.VectorType(FLOAT, lanes.width))
+
+
+def _spaced(lanes: Lanes, dtype: str, start: ir.Value, step: int, count: ir.Value | None) -> ir.Value:
+    """A vector of numbers that are `step` apart, 1 or 2, the first `count` of them."""
+    if step == 1:
+        return lanes.load(start, dtype, None if count is None else lanes.first_lanes(count))
+    width, b = lanes.width, lanes.builder
+    extent = None if count is None else b.sub(b.shl(count, I64(1)), I64(1))
+    low, high = (
+        lanes.load(lanes.element_pointer(start, I64(first), dtype), dtype,
+                   None if extent is None else lanes.first_lanes(b.sub(extent, I64(first))))
+        for first in (0, width - 1))
+    return b.shuffle_vector(low, high, constants(I32, [*range(0, width, 2), *range(width + 1, 2 * width, 2)]))
 
 
 def emit_copy(module: ir.Module, tile: RegisterTile) -> ir.Function:
@@ -45,8 +84,8 @@ def emit_copy(module: ir.Module, tile: RegisterTile) -> ir.Function:
 
 
 def emit_packing(module: ir.Module, tile: RegisterTile, size: int) -> ir.Function:
-    """`void (source, distance, lines, k, target)`: a strip of `size` adjacent lines, of which there are `lines`; from one k to
-    the next it is `distance`.
+    """`void (source, distance, lines, k, target)`: a strip of `size` adjacent lines, of which there are `lines`; from one term
+    to the next it is `distance`.
     """
     kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, POINTER])
     function = ir.Function(module, kind, f"pack_{size}")
@@ -54,15 +93,18 @@ def emit_packing(module: ir.Module, tile: RegisterTile, size: int) -> ir.Functio
     source, distance, lines, k, target = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     lanes = Lanes(builder, tile.lanes)
-    masks = [(first, lanes.first_lanes(builder.sub(lines, I64(first)))) for first in firsts(tile, size)]
+    counts = [(first, builder.sub(lines, I64(first))) for first in firsts(tile, size)]
     with counted(builder, I64(0), k) as at:
-        start, packed = builder.mul(at, distance), builder.mul(at, I64(size))
-        for first, mask in masks:  # all of a cache line at once: lines a page apart, of which few fit, would be read again
-            at_source, at_target = (lanes.element_pointer(pointer, builder.add(index, I64(first)), tile.dtype)
-                                    for pointer, index in ((source, start), (target, packed)))
+        start = lanes.element_pointer(source, builder.mul(at, distance), tile.dtype)
+        packed = lanes.element_pointer(target, builder.mul(at, I64(size)), tile.dtype)
+        for first, count in counts:  # all of a cache line at once: lines a page apart, of which few fit, would be read again
+            here = lanes.element_pointer(start, I64(first), tile.term)
+            second = lanes.element_pointer(here, distance, tile.term)
             # The excess of a long vector is overwritten by the next element's.
-            lanes.store(lanes.load(at_source, tile.dtype, mask), at_target, tile.dtype)
-            lanes.prefetch(lanes.element_pointer(at_source, I64(size), tile.dtype))  # of the next strip
+            vector = lines_at(lanes, tile, here, second, count=count)
+            lanes.store(vector, lanes.element_pointer(packed, I64(first), tile.dtype), tile.dtype)
+            for term in (here, second)[: 1 + tile.pairs]:
+                lanes.prefetch(lanes.element_pointer(term, I64(size), tile.term))  # of the next strip
     builder.ret_void()
     return function
 
