@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import copysign
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -120,27 +121,6 @@ def _position(trace: Trace, tensor: Tensor) -> int:
     return enter(trace, tensor, array, True)
 
 
-def _member_tokens(trace: Trace, members: Sequence[object]) -> list[Token]:
-    """The tokens of a list with tensors. Fast path: roots in memory of their own."""
-    tokens: list[Token] = []
-    device = trace.device
-    recorded, grad = thread_state.recorder is not None, thread_state.grad_enabled
-    for member in members:
-        if recorded or not isinstance(member, Tensor) or member._base is not None or (grad and member._requires_grad):
-            tokens.append(_token(trace, member, False, True))
-            continue
-        array = member._array
-        if array.trace is trace:
-            tokens.append(array.index)
-        elif trace.done or (memory := array.memory) is None or (buffer := memory.buffer)._owner is not None or (
-            buffer._flat is not None or buffer.device is not device
-        ):
-            tokens.append(_position(trace, member))
-        else:
-            tokens.append(trace.enter_array(array))
-    return tokens
-
-
 def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     """An argument's part of a step's key: the position of a tensor, or the value of a static argument."""
     kind = type(argument)
@@ -154,13 +134,13 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         return _position(trace, argument)
     if kind is list or kind is tuple:
         if argument and isinstance(argument[0], Tensor):
-            return "tensors", *_member_tokens(trace, argument)
+            return "tensors", *[_token(trace, member, False, True) for member in argument]
         if _DISTINCT.issuperset(map(type, argument)):
             return tuple(argument)
         if _PLAIN.issuperset(map(type, argument)):
             return tuple([_token(trace, member, False, True) for member in argument])
         if any([isinstance(a, Tensor) for a in argument]):
-            return "tensors", *_member_tokens(trace, argument)
+            return "tensors", *[_token(trace, member, False, True) for member in argument]
         if thread_state.recorder is not None:
             argument = plain(argument)
         return tuple([tuple(a) if a.__class__ is list else a for a in argument])
@@ -177,17 +157,16 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     return tuple(argument) if kind is Size else argument
 
 
-def _token_of_argument(trace: Trace, operation: Operation, position: int, argument: Any) -> Token:
-    """The token of the argument at a position."""
+def _token_of_argument(trace: Trace, operation: Operation | None, position: int, argument: Any) -> Token:
+    """The token of the argument at a position; without an operation, of a member of a list of tensors."""
     if not isinstance(argument, Tensor):
+        if operation is None:
+            return _token(trace, argument, False, True)
         return _token(trace, argument, position in operation.operands, operation.static_scalars)
     array = argument._array
     if array.trace is trace and argument._base is None and (array.node.differentiable or not argument._requires_grad):
         return array.index
     return _position(trace, argument)
-
-
-_known = KnownCalls(_token_of_argument)
 
 
 def call(operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False) -> Any:
@@ -198,52 +177,69 @@ def call(operation: Operation, arguments: CallArguments, attributes: Attributes 
     if attributes:
         arguments, attributes = in_positions(operation, arguments, attributes)
     try:
-        with LOCK:
-            state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
-            trace = state["trace"]
-            if trace is None or trace.closed:
-                if state["multi_device"]:
-                    device = None if attributes else _one_device(arguments)
-                    if device is None:
-                        device, arguments, attributes = _gathered(operation.name, arguments, attributes)
-                    trace = open_trace(device)
-                else:
-                    trace = open_trace()
-            # Until the result's handle exists, signal handlers and finalizers find the trace BUSY, and record into their own.
-            trace.closed = BUSY
-            try:
-                grad = state["grad_enabled"]
-                mode: Token = grad
-                if operation.autocast is not None and (low := thread_state.autocast) is not None:
-                    mode = mode, low
-                code, offset = user_line()
-                recorder, scope = state["recorder"], innermost.__dict__["scope"]
-                finishes = not (bare or attributes or grad is None or recorder is not None or spreading)
-                result: Any = _known.record(trace, operation, mode, arguments, recorder, finishes, code, offset, scope)
-                if result.__class__ is tuple:
-                    key: Key = result
-                    if attributes:
-                        names, static = operand_names(operation), operation.static_scalars
-                        given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
-                        key = *key, tuple(given)
-                    if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
-                        return call(operation, arguments, attributes, bare)
-                    if key not in trace.step.children and (again := _otherwise(trace, key, operation, arguments, attributes)):
-                        trace.closed = trace.done
-                        return call(*again, bare)
-                    trace.lines.append((len(trace.nodes), code, offset, scope, key))
-                    result = _stepped(trace, key, operation, arguments, attributes, bare)
-                    if grad is None and not bare:
-                        mark_inference(result)
-            finally:
-                if trace.closed is BUSY:
-                    trace.closed = False
-            if trace.weight > trace.limit and is_time_to_flush(trace, operation, code, offset):
-                flush(trace)
-            return result
+        return _known.call(operation, arguments, attributes, bare)
     except NotDenseError as problem:  # no cost if all are dense
         met = problem.tensor
     return met.computed(operation.name, arguments, attributes or {})
+
+
+def _by_python(operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool) -> Any:
+    """`call` of positional arguments, and of others that the row takes by name alone."""
+    with LOCK:
+        state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
+        trace = state["trace"]
+        if trace is None or trace.closed:
+            if state["multi_device"]:
+                device = None if attributes else _one_device(arguments)
+                if device is None:
+                    device, arguments, attributes = _gathered(operation.name, arguments, attributes)
+                trace = open_trace(device)
+            else:
+                trace = open_trace()
+        # Until the result's handle exists, signal handlers and finalizers find the trace BUSY, and record into their own.
+        trace.closed = BUSY
+        try:
+            mode: Token = state["grad_enabled"]
+            if operation.autocast is not None and (low := thread_state.autocast) is not None:
+                mode = mode, low
+            code, offset = user_line()
+            key: Key = (operation, mode, *[_token_of_argument(trace, operation, k, a) for k, a in enumerate(arguments)])
+            if attributes:
+                names, static = operand_names(operation), operation.static_scalars
+                given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
+                key = *key, tuple(given)
+            result = _continued(trace, key, operation, arguments, attributes, bare, code, offset)
+        finally:
+            if trace.closed is BUSY:
+                trace.closed = False
+        if trace.weight > trace.limit:
+            _flush_long(trace, operation, code, offset)
+        return result
+
+
+def _continued(
+    trace: Trace, key: Key, operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool,
+    code: CodeType | None, offset: int,
+) -> Any:
+    """The result of the call `key` in a trace that is BUSY."""
+    if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
+        return call(operation, arguments, attributes, bare)
+    if key not in trace.step.children and (again := _otherwise(trace, key, operation, arguments, attributes)):
+        trace.closed = trace.done
+        return call(*again, bare)
+    trace.lines.append((len(trace.nodes), code, offset, innermost.scope, key))
+    result = _stepped(trace, key, operation, arguments, attributes, bare)
+    if thread_state.grad_enabled is None and not bare:
+        mark_inference(result)
+    return result
+
+
+def _flush_long(trace: Trace, operation: Operation, code: CodeType | None, offset: int) -> None:
+    if is_time_to_flush(trace, operation, code, offset):
+        flush(trace)
+
+
+_known = KnownCalls(_by_python, _continued, _token_of_argument, _flush_long)
 
 
 def _stepped(

@@ -19,16 +19,15 @@ class _Inside(dict[str, bool]):
     """File -> whether it is ours, or one of these."""
 
     def __missing__(self, name: str) -> bool:
-        inside = self[name] = name.startswith(_PACKAGE) or name in _BETWEEN
-        return inside
+        is_inside = self[name] = name.startswith(_PACKAGE) or name in _BETWEEN
+        return is_inside
 
 
-_inside = _Inside()
+inside = _Inside()
 
 
 def user_line(depth: int = 3) -> tuple[CodeType | None, int]:
     """The code object and instruction of the nearest caller outside genesis, from the caller's caller's caller on."""
-    inside = _inside
     try:
         frame = _getframe(depth)
         code = frame.f_code
@@ -44,7 +43,7 @@ def error_line(problem: BaseException) -> tuple[str, int] | None:
     """File and line of the innermost frame outside genesis in an error's traceback."""
     found, trace = None, problem.__traceback__
     while trace is not None:
-        if not _inside[trace.tb_frame.f_code.co_filename]:
+        if not inside[trace.tb_frame.f_code.co_filename]:
             found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return found

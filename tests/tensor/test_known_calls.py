@@ -12,8 +12,9 @@ from genesis.runtime.instructions import are_possible
 from genesis.runtime.kernel_cache import kernel_cache
 from genesis.tensor import dispatch
 from genesis.tensor.known_calls import calls as known_calls
-from genesis.tensor.known_calls.native import native_record
-from genesis.tracing.state import thread_state
+from genesis.tensor.known_calls.native import native_call
+from genesis.tracing.state import begun, thread_state
+from genesis.tracing.trace import Trace
 from tests.tolerances import assert_close
 
 pytestmark = pytest.mark.skipif(not are_possible(), reason="this interpreter's objects are laid out otherwise")
@@ -75,6 +76,24 @@ def settings(x, y):
 
 def lists(x, y):
     return genesis.cat([x, y, x + 1.0]) + genesis.stack([x, y], 0).sum()
+
+
+def lists_of_views_and_leaves(x, y):
+    w = genesis.nn.Parameter(y.clone())
+    row = x[1]
+    z = genesis.stack([row, w[0], x[0] * 2.0, row]) + genesis.cat((w, x[:1]))
+    x.add_(1.0)
+    z.sum().backward()
+    return genesis.cat([z.detach(), w.grad, genesis.stack((row, row))]) @ genesis.stack([x[0], x[1], row], 1)
+
+
+def several_results(x, y):
+    w = genesis.nn.Parameter(y.clone())
+    values, indices = genesis.topk(x @ w, 2)
+    low, high = genesis.aminmax(x)
+    deviation, mean = genesis.std_mean(y, 0)
+    (values.sum() + genesis.max(w, 1).values.sum()).backward()
+    return values.detach() + indices * low + high, deviation + mean, genesis.linalg.qr(x)[0] @ w.grad
 
 
 def leaves(x, y):
@@ -157,14 +176,18 @@ def written(x, y):
 
 PROGRAMS = [
     roots, one_tensor_twice, views, views_of_pending_values, stale_views, numbers_and_settings, numbers_at_the_edges,
-    settings, lists, leaves, leaves_again, leaves_after_backward, leaves_in_modes, leaves_that_are_views,
+    settings, lists, lists_of_views_and_leaves, several_results, leaves, leaves_again, leaves_after_backward, leaves_in_modes, leaves_that_are_views,
     results_with_gradients, former_results, memory_that_numpy_sees, subclasses, written,
 ]
 
 
-def _run(program, keys):
+def _by_machine_code():
+    return native_call(dispatch._known.by_python, *dispatch._known.others)
+
+
+def _run(program, call):
     """The result, and what the trace has recorded at its end, after two runs."""
-    before, dispatch._known.record = dispatch._known.record, keys
+    before, dispatch._known.call = dispatch._known.call, call
     try:
         for _ in range(2):  # a known path has its steps
             genesis.synchronize()
@@ -172,28 +195,51 @@ def _run(program, keys):
             trace = thread_state.traces[CPU.name]
             recorded = [line[-1] for line in trace.lines], [*trace.input_at], trace.versions, trace.weight, len(trace.nodes)
             entered = sorted(trace.entered.values(), key=str), [*trace.variables]
-            values = result.numpy()
+            values = [one.numpy() for one in (result if isinstance(result, tuple) else (result,))]
     finally:
-        dispatch._known.record = before
+        dispatch._known.call = before
     return values, (*recorded, entered)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=[program.__name__ for program in PROGRAMS])
 def test_machine_code_records_what_python_records(program):
-    expected, recorded = _run(program, dispatch._known._by_python)
-    result, natively = _run(program, native_record(dispatch._known._token))
-    assert_close(result, expected)
+    expected, recorded = _run(program, dispatch._known.by_python)
+    result, natively = _run(program, _by_machine_code())
+    for one, other in zip(result, expected, strict=True):
+        assert_close(one, other)
     assert natively == recorded
+
+
+def test_machine_code_opens_the_traces_that_python_opens(monkeypatch):
+    monkeypatch.setattr(thread_state, "multi_device", False)  # of earlier tests
+
+    def opened(call):
+        monkeypatch.setattr(dispatch._known, "call", call)
+        genesis.synchronize()
+        genesis.zeros(3)
+        return thread_state.trace
+
+    for _ in range(2):
+        by_python, natively = opened(dispatch._known.by_python), opened(_by_machine_code())
+    assert natively.reference() is natively and natively.reference in begun and thread_state.traces[CPU.name] is natively
+    for name in set(Trace.__slots__) - {"__weakref__", "reference", "arrays", "lines", "number", "closed", "done", "backward",
+                                        "input_at", "entered", "written"}:  # what its end has set
+        assert getattr(natively, name) == getattr(by_python, name), name
+    bare = Trace()
+    for name in set(Trace.__slots__) - {"__weakref__", "reference", "arrays", "lines", "nodes", "step", "weight"}:
+        mine, theirs = getattr(natively, name), getattr(bare, name)
+        assert type(mine) is type(theirs) and mine == theirs, name
+    assert len({id(getattr(trace, name)) for trace in (natively, bare) for name in ("nodes", "lines", "changed")}) == 6
 
 
 def test_a_result_is_numpys():
     x, y = _values((3, 3)), _values((3, 3), 1)
-    result, _ = _run(roots, native_record(dispatch._known._token))
+    (result,), _ = _run(roots, _by_machine_code())
     assert_close(result, (x + y) * x - y)
 
 
 def test_errors_of_tokens_are_raised_and_the_next_call_works(monkeypatch):
-    monkeypatch.setattr(dispatch._known, "record", native_record(dispatch._known._token))
+    monkeypatch.setattr(dispatch._known, "call", _by_machine_code())
     x = genesis.tensor(_values((3,)))
     with pytest.raises(OverflowError, match="does not fit into int64"):
         x + (1 << 70)
@@ -203,7 +249,7 @@ def test_errors_of_tokens_are_raised_and_the_next_call_works(monkeypatch):
 
 
 def test_calls_keep_no_references(monkeypatch):
-    monkeypatch.setattr(dispatch._known, "record", native_record(dispatch._known._token))
+    monkeypatch.setattr(dispatch._known, "call", _by_machine_code())
     x, y = genesis.tensor(_values((3,))), genesis.tensor(_values((3,), 1))
     w = genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
 
@@ -234,8 +280,8 @@ def test_parameters_enter_without_python(monkeypatch):
         asked.append(argument)
         return known(trace, operation, position, argument)
 
-    known = dispatch._known._token
-    monkeypatch.setattr(dispatch._known, "record", native_record(token))
+    continued, known, ended = dispatch._known.others
+    monkeypatch.setattr(dispatch._known, "call", native_call(dispatch._known.by_python, continued, token, ended))
     x, w = genesis.tensor(_values((3,))), genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
 
     def calls():
@@ -252,29 +298,29 @@ def test_parameters_enter_without_python(monkeypatch):
 
 
 def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):
-    def fails(token):
+    def fails(*functions):
         raise RuntimeError("no compiler")
 
-    calls = known_calls.KnownCalls(dispatch._known._token)
-    monkeypatch.setattr(known_calls, "native_record", fails)
+    calls = known_calls.KnownCalls(dispatch._known.by_python, *dispatch._known.others)
+    monkeypatch.setattr(known_calls, "native_call", fails)
     monkeypatch.setattr(dispatch, "_known", calls)
     x = genesis.tensor(_values((3,)))
     for _ in range(known_calls.OFTEN + 2):
         y = x + x
     assert_close(y.numpy(), 2 * _values((3,)))
-    assert calls.record == calls._by_python
+    assert calls.call == calls._counted
 
 
 def test_the_machine_code_is_no_kernel_of_a_program(monkeypatch):
     monkeypatch.setattr(kernel_cache, "_addresses", {})
     genesis.debug.reset_stats()
-    assert native_record(dispatch._known._token) is not None
+    assert _by_machine_code() is not None
     stats = genesis.debug.stats()
     assert kernel_cache._addresses and stats["kernels_loaded"] == stats["kernels_compiled"] == 0
 
 
 def test_no_key_is_seen_with_empty_places(monkeypatch):
-    monkeypatch.setattr(dispatch._known, "record", native_record(dispatch._known._token))
+    monkeypatch.setattr(dispatch._known, "call", _by_machine_code())
     seen = []
 
     class Looking:

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable
 from typing import Any
 
 from genesis.ir.dtypes import DType, default_dtype, int64
 from genesis.ir.graph import Node
+from genesis.ops.registry import Operation
+from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible, object_new
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
-from genesis.tensor.handle import Tensor, plain_classes
-from genesis.tensor.known_calls.call_ir import OBJECTS, known_call_ir
+from genesis.tensor.handle import Tensor, plain_classes, spreading
+from genesis.tensor.known_calls.call_ir import call_ir
 from genesis.tracing.memory import Memory
-from genesis.tracing.trace import BUSY, Array, Trace
-from genesis.tracing.trie import TrieNode
+from genesis.tracing.scopes import innermost
+from genesis.tracing.source_line import inside
+from genesis.tracing.state import begun, open_trace, thread_state
+from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
+from genesis.tracing.trie import TrieNode, roots
 
-_SLOTTED: dict[str, type] = {kind.__name__: kind for kind in (Array, Buffer, Memory, Node, Trace, TrieNode)}
+_SLOTTED: dict[str, type] = {
+    kind.__name__: kind for kind in (Array, Buffer, Memory, Node, Operation, Trace, TrieNode, type(critical))}
+_OBJECTS: dict[str, object] = {
+    "tensor.class": Tensor, "array.class": Array, "int.class": int, "float.class": float, "bool.class": bool, "str.class": str,
+    "tuple.class": tuple, "list.class": list, "dict.class": dict, "dtype.class": DType, "trace.class": Trace,
+    **{f"{name.strip('_')}.name": name for name in (
+        "_array", "_base", "_requires_grad", "_changes", "_seen", "__dict__", "trace", "traces", "weight", "eager", "multi_device", "grad_enabled",
+        "recorder", "scope", "autocast", "scalar", "tensors", "f_code", "f_back", "f_lasti", "co_filename")},
+    "none": None, "true": True, "false": False, "zero": 0, "two": 2, "busy": BUSY, "nothing": (), "int64": int64,
+    "default.dtype": default_dtype, "plain.classes": plain_classes, "spreading": spreading, "inside.files": inside,
+    "cpu.name": CPU.name, "roots": roots, "begun": begun, "critical": critical, "prototype": Trace(), "thread.state": thread_state, "innermost": innermost,
+    "acquire": LOCK.acquire, "release": LOCK.release, "open.trace": open_trace, "get.frame": sys._getframe,
+}
+_IN_PYTHON = ("call.by.python", "continue.call", "token", "flush.long")  # functions that a call may go on with
 
 
-def native_record(token: Callable[..., object]) -> Callable[..., Any] | None:
-    """`KnownCalls.record` as machine code, which asks `token` for those of other arguments; None if this interpreter's objects
-    are laid out otherwise than CPython's.
-    """
+def native_call(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
+    """`KnownCalls.call` as machine code; None if this interpreter's objects are laid out otherwise than CPython's."""
     if not are_possible():
         return None
-    known = (
-        Tensor, Array, int, float, bool, str, tuple, DType,
-        "_array", "_base", "_requires_grad", "_changes", "_seen", "operands", "static_scalars", "scalar",
-        None, True, False, BUSY, (), int64, default_dtype, plain_classes, token,
-    )
-    assert len(known) == len(OBJECTS)
+    known = [*_OBJECTS.values(), *in_python]
     objects = array("Q", [*map(id, known), object_new()])
-    [address] = get_or_compile([KernelSource("genesis_known_call", _source(), _source, of_program=False)])
-    return builtin(b"genesis_known_call", address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)
+    [address] = get_or_compile([KernelSource("genesis_call", _source(), _source, of_program=False)])
+    return builtin(b"genesis_call", address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)
 
 
 def _source() -> str:
-    return known_call_ir(_SLOTTED)
+    return call_ir(_SLOTTED, (*_OBJECTS, *_IN_PYTHON))

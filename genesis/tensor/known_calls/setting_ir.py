@@ -48,12 +48,10 @@ itself:
   ret ptr %argument
 
 number:                                           ; an operand, but for 0, 1 and -1, is an argument of the program
-  %operands = call ptr @PyObject_GetAttr(ptr %operation, ptr %operands.name)
-  %static = call ptr @PyObject_GetAttr(ptr %operation, ptr %static.name)
+  get %operands = Operation.operands of %operation
+  get %static = Operation.static_scalars of %operation
   %position = call ptr @PyLong_FromSsize_t(i64 %k)
   %is.operand = call i32 @PySequence_Contains(ptr %operands, ptr %position)
-  call void @disown(ptr %operands)
-  call void @disown(ptr %static)
   call void @disown(ptr %position)
   %is.in = icmp eq i32 %is.operand, 1
   %is.free = icmp eq ptr %static, %false

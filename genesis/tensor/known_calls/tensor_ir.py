@@ -40,13 +40,13 @@ fail:
 
 ; The position of a tensor in the trace, which it enters; null without an error if Python has to find it. That of a leaf is its
 ; variable's, which follows its input.
-define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument, ptr %recorder) {
+define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument) {
 entry:
   load %objects: ALL_OBJECTS
   %array = call ptr @PyObject_GetAttr(ptr %argument, ptr %array.name)
   %base = call ptr @PyObject_GetAttr(ptr %argument, ptr %base.name)
   call void @disown(ptr %base)
-  %requires = call ptr @PyObject_GetAttr(ptr %argument, ptr %requires.name)
+  %requires = call ptr @PyObject_GetAttr(ptr %argument, ptr %requires_grad.name)
   call void @disown(ptr %requires)
   %no.array = icmp eq ptr %array, null
   %no.base = icmp eq ptr %base, null
@@ -113,7 +113,6 @@ entering:
   get %is.left = Trace.backward_done of %trace
   %open = icmp eq ptr %is.flushed, %false
   %forward = icmp eq ptr %is.left, %false
-  %unheard = icmp eq ptr %recorder, %none
   %takes = and i1 %open, %forward
   get %entering.node = Array.node of %array
   get %entering.derived = Node.differentiable of %entering.node
@@ -127,8 +126,7 @@ entering:
   %is.leaf = and i1 %requires.leaf, %with.gradients
   %is.either = or i1 %is.constant, %is.understood
   %takes.either = and i1 %takes, %is.either
-  %enters = and i1 %takes.either, %unheard
-  br i1 %enters, label %entering.kind, label %other.array
+  br i1 %takes.either, label %entering.kind, label %other.array
 entering.kind:
   %kind = call ptr @PyTuple_New(i64 5)
   %no.kind = icmp eq ptr %kind, null
@@ -263,5 +261,5 @@ other.array:
 
 
 def tensor_token_ir() -> str:
-    """The definitions of `PyObject* tensor_token(objects, trace, tensor, recorder)` and `PyObject* advance(trace, step)`."""
+    """The definitions of `PyObject* tensor_token(objects, trace, mode, tensor)` and `PyObject* advance(trace, step)`."""
     return _TENSOR_TOKEN

@@ -1,0 +1,226 @@
+"""A call in its thread as LLVM IR: the lock, the open trace, modes, and the user's line."""
+
+from __future__ import annotations
+
+_THREAD = """
+; Store an object where another one was.
+define internal void @replace(ptr %at, ptr %object) alwaysinline {
+  %former = load ptr, ptr %at
+  call void @own(ptr %object)
+  store ptr %object, ptr %at
+  call void @disown(ptr %former)
+  ret void
+}
+
+; The code object of the nearest caller outside genesis, and its instruction, as `user_line` finds them.
+define internal ptr @user_line(ptr %objects, ptr %offset.at) {
+entry:
+  %depth.at = alloca ptr
+  load %objects: ALL_OBJECTS
+  store ptr %two, ptr %depth.at
+  %nearest = call ptr @PyObject_Vectorcall(ptr %get.frame, ptr %depth.at, i64 1, ptr null)
+  %is.shallow = icmp eq ptr %nearest, null
+  br i1 %is.shallow, label %shallow, label %look.at
+shallow:
+  call void @PyErr_Clear()
+  call void @own(ptr %none)
+  br label %nobody
+look.at:
+  %at = phi ptr [ %nearest, %entry ], [ %around, %back ]
+  %code = call ptr @PyObject_GetAttr(ptr %at, ptr %f_code.name)
+  %file = call ptr @PyObject_GetAttr(ptr %code, ptr %co_filename.name)
+  %is.inside = call ptr @PyObject_GetItem(ptr %inside.files, ptr %file)
+  call void @disown(ptr %file)
+  call void @disown(ptr %is.inside)
+  %is.unknown = icmp eq ptr %is.inside, null
+  br i1 %is.unknown, label %fail, label %file.known
+file.known:
+  %is.ours = icmp eq ptr %is.inside, %true
+  br i1 %is.ours, label %back, label %found
+back:
+  call void @disown(ptr %code)
+  %around = call ptr @PyObject_GetAttr(ptr %at, ptr %f_back.name)
+  call void @disown(ptr %at)
+  %is.outermost = icmp eq ptr %around, %none
+  br i1 %is.outermost, label %nobody, label %look.at
+nobody:
+  call void @own(ptr %zero)
+  store ptr %zero, ptr %offset.at
+  ret ptr %none
+found:
+  %offset = call ptr @PyObject_GetAttr(ptr %at, ptr %f_lasti.name)
+  call void @disown(ptr %at)
+  store ptr %offset, ptr %offset.at
+  ret ptr %code
+fail:
+  call void @disown(ptr %code)
+  call void @disown(ptr %at)
+  ret ptr null
+}
+
+; Whether gradients are recorded; with the dtype that autocast computes in, for an operation that it applies to.
+define internal ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) {
+entry:
+  load %objects: ALL_OBJECTS
+  get %policy = Operation.autocast of %operation
+  %is.exempt = icmp eq ptr %policy, %none
+  br i1 %is.exempt, label %simple, label %ask
+ask:
+  %low = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %autocast.name)
+  call void @disown(ptr %low)
+  %no.low = icmp eq ptr %low, null
+  %is.off = icmp eq ptr %low, %none
+  br i1 %no.low, label %raise, label %asked
+asked:
+  br i1 %is.off, label %simple, label %both
+simple:
+  call void @own(ptr %grad)
+  ret ptr %grad
+both:
+  %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %grad, ptr %low)
+  ret ptr %pair
+raise:
+  ret ptr null
+}
+
+; The call in the thread's open trace. Python records it where it is more than that, or the thread has several devices.
+define internal ptr @call_in_thread(ptr %objects, ptr %given) {
+entry:
+  %offset.at = alloca ptr
+  %ended = alloca [4 x ptr]
+  load %objects: ALL_OBJECTS
+  load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes, 3 ptr bare
+  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name)
+  %no.state = icmp eq ptr %state, null
+  br i1 %no.state, label %raise, label %read
+read:
+  %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
+  %several = call ptr @PyDict_GetItemWithError(ptr %state, ptr %multi_device.name)
+  %grad = call ptr @PyDict_GetItemWithError(ptr %state, ptr %grad_enabled.name)
+  %before = call ptr @PyDict_GetItemWithError(ptr %state, ptr %trace.name)
+  %more = call i32 @PyObject_IsTrue(ptr %attributes)
+  %is.positional = icmp eq i32 %more, 0
+  %is.unheard = icmp eq ptr %recorder, %none
+  %is.alone = icmp eq ptr %several, %false
+  %is.either = and i1 %is.positional, %is.unheard
+  %is.simple = and i1 %is.either, %is.alone
+  br i1 %is.simple, label %look, label %python
+python:
+  call void @disown(ptr %state)
+  %by.python = call ptr @PyObject_Vectorcall(ptr %call.by.python, ptr %given, i64 4, ptr null)
+  ret ptr %by.python
+look:
+  call void @own(ptr %before)
+  %is.first = icmp eq ptr %before, %none
+  br i1 %is.first, label %open, label %look.closed
+look.closed:
+  get %is.closed = Trace.closed of %before
+  %is.open = icmp eq ptr %is.closed, %false
+  br i1 %is.open, label %enter, label %open
+open:
+  call void @disown(ptr %before)
+  %opened = call ptr @open_trace(ptr %objects, ptr %state)
+  %not.opened = icmp eq ptr %opened, null
+  br i1 %not.opened, label %fail, label %enter
+
+enter:                                            ; signal handlers and finalizers record into a trace of their own
+  %trace = phi ptr [ %before, %look.closed ], [ %opened, %open ]
+  call void @own(ptr %grad)
+  call void @disown(ptr %state)
+  get %closed = Trace.closed of %trace
+  call void @replace(ptr %closed.at, ptr %busy)
+  store ptr null, ptr %offset.at
+  %scopes = call ptr @PyObject_GetAttr(ptr %innermost, ptr %dict.name)
+  %no.scopes = icmp eq ptr %scopes, null
+  br i1 %no.scopes, label %end, label %scopes.found
+scopes.found:
+  %scope = call ptr @PyDict_GetItemWithError(ptr %scopes, ptr %scope.name)
+  call void @own(ptr %scope)
+  call void @disown(ptr %scopes)
+  %code = call ptr @user_line(ptr %objects, ptr %offset.at)
+  %no.code = icmp eq ptr %code, null
+  br i1 %no.code, label %end, label %line.found
+line.found:
+  %offset = load ptr, ptr %offset.at
+  %mode = call ptr @mode_of(ptr %objects, ptr %operation, ptr %grad)
+  %no.mode = icmp eq ptr %mode, null
+  br i1 %no.mode, label %end, label %record
+record:
+  %made = call ptr @record(ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope)
+  call void @disown(ptr %mode)
+  br label %end
+
+end:                                              ; the trace is open again, unless the call has closed it
+  %result = phi ptr [ null, %enter ], [ null, %scopes.found ], [ null, %line.found ], [ %made, %record ]
+  %scope.held = phi ptr [ null, %enter ], [ %scope, %scopes.found ], [ %scope, %line.found ], [ %scope, %record ]
+  %code.held = phi ptr [ null, %enter ], [ null, %scopes.found ], [ %code, %line.found ], [ %code, %record ]
+  %offset.held = load ptr, ptr %offset.at
+  get %closed.now = Trace.closed of %trace
+  %is.busy = icmp eq ptr %closed.now, %busy
+  %closed.then = select i1 %is.busy, ptr %false, ptr %closed.now
+  call void @replace(ptr %closed.now.at, ptr %closed.then)
+  %is.failed = icmp eq ptr %result, null
+  br i1 %is.failed, label %leave, label %weigh
+weigh:
+  get %weight = Trace.weight of %trace
+  get %limit = Trace.limit of %trace
+  %is.heavy = call i32 @PyObject_RichCompareBool(ptr %weight, ptr %limit, i32 4)
+  %is.long = icmp ne i32 %is.heavy, 0
+  br i1 %is.long, label %long, label %leave
+long:
+  %ended.next = call ptr @put_all(ptr %ended, ptr %trace, ptr %operation, ptr %code.held, ptr %offset.held)
+  %flushed = call ptr @PyObject_Vectorcall(ptr %flush.long, ptr %ended, i64 4, ptr null)
+  call void @disown(ptr %flushed)
+  %not.flushed = icmp eq ptr %flushed, null
+  br i1 %not.flushed, label %drop, label %leave
+drop:
+  call void @disown(ptr %result)
+  br label %leave
+leave:
+  %left = phi ptr [ null, %end ], [ %result, %weigh ], [ %result, %long ], [ null, %drop ]
+  call void @disown(ptr %code.held)
+  call void @disown(ptr %offset.held)
+  call void @disown(ptr %scope.held)
+  call void @disown(ptr %grad)
+  call void @disown(ptr %trace)
+  ret ptr %left
+fail:
+  call void @disown(ptr %state)
+  br label %raise
+raise:
+  ret ptr null
+}
+
+; A function of CPython's, of `operation`, `arguments`, `attributes` and `bare`; %self is a tuple that begins with the address
+; of the objects and, behind them, of object.__new__.
+define ptr @genesis_call(ptr %self, ptr %given, i64 %count) {
+entry:
+  %kind.at = alloca ptr
+  %error.at = alloca ptr
+  %traceback.at = alloca ptr
+  %objects.number = call ptr @PyTuple_GetItem(ptr %self, i64 0)
+  %objects = call ptr @PyLong_AsVoidPtr(ptr %objects.number)
+  load %objects: ALL_OBJECTS
+  %acquired = call ptr @PyObject_CallNoArgs(ptr %acquire)
+  call void @disown(ptr %acquired)
+  %not.acquired = icmp eq ptr %acquired, null
+  br i1 %not.acquired, label %raise, label %locked
+locked:
+  %result = call ptr @call_in_thread(ptr %objects, ptr %given)
+  call void @PyErr_Fetch(ptr %kind.at, ptr %error.at, ptr %traceback.at)
+  %released = call ptr @PyObject_CallNoArgs(ptr %release)
+  call void @disown(ptr %released)
+  %kind = load ptr, ptr %kind.at
+  %error = load ptr, ptr %error.at
+  %traceback = load ptr, ptr %traceback.at
+  call void @PyErr_Restore(ptr %kind, ptr %error, ptr %traceback)
+  ret ptr %result
+raise:
+  ret ptr null
+}
+"""
+
+
+def thread_ir() -> str:
+    """The definition of `PyObject* genesis_call(self, given, count)`."""
+    return _THREAD

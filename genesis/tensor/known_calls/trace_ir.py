@@ -1,0 +1,116 @@
+"""A thread's open trace as LLVM IR."""
+
+from __future__ import annotations
+
+from genesis.runtime.object_words import slot_offset
+from genesis.tracing.trace import Trace
+
+_TRACE = """
+; A new trace, as `Trace(CPU)` makes it: like the prototype, with lists and dicts of its own.
+define internal ptr @new_trace(ptr %objects, ptr %root) {
+entry:
+  load %objects: ALL_OBJECTS
+  %trace = call ptr @PyType_GenericAlloc(ptr %trace.class, i64 0)
+  %no.trace = icmp eq ptr %trace, null
+  br i1 %no.trace, label %raise, label %next
+next:
+  %at = phi i64 [ FIRST, %entry ], [ %at.next, %put ]
+  %more = icmp sle i64 %at, LAST
+  br i1 %more, label %one, label %all
+one:
+  %common.at = getelementptr i8, ptr %prototype, i64 %at
+  %common = load ptr, ptr %common.at
+  %class = call ptr @class_of(ptr %common)
+  %is.list = icmp eq ptr %class, %list.class
+  br i1 %is.list, label %list, label %no.list
+list:
+  %a.list = call ptr @PyList_New(i64 0)
+  br label %put
+no.list:
+  %is.dict = icmp eq ptr %class, %dict.class
+  br i1 %is.dict, label %dict, label %share
+dict:
+  %a.dict = call ptr @PyDict_New()
+  br label %put
+share:
+  call void @own(ptr %common)
+  br label %put
+put:
+  %own = phi ptr [ %a.list, %list ], [ %a.dict, %dict ], [ %common, %share ]
+  %own.at = getelementptr i8, ptr %trace, i64 %at
+  store ptr %own, ptr %own.at
+  %at.next = add i64 %at, 8
+  %is.missing = icmp eq ptr %own, null
+  br i1 %is.missing, label %fail, label %next
+all:
+  %reference = call ptr @PyWeakref_NewRef(ptr %trace, ptr null)
+  %no.reference = icmp eq ptr %reference, null
+  br i1 %no.reference, label %fail, label %done
+done:
+  get %common.reference = Trace.reference of %trace
+  get %common.step = Trace.step of %trace
+  call void @replace(ptr %common.reference.at, ptr %reference)
+  call void @replace(ptr %common.step.at, ptr %root)
+  call void @disown(ptr %reference)
+  ret ptr %trace
+fail:
+  call void @disown(ptr %trace)
+  ret ptr null
+raise:
+  ret ptr null
+}
+
+; What `open_trace` returns, which runs where the thread is not simply between two traces.
+define internal ptr @open_trace(ptr %objects, ptr %state) {
+entry:
+  load %objects: ALL_OBJECTS
+  %traces = call ptr @PyDict_GetItemWithError(ptr %state, ptr %traces.name)
+  %weight = call ptr @PyDict_GetItemWithError(ptr %state, ptr %weight.name)
+  %eager = call ptr @PyDict_GetItemWithError(ptr %state, ptr %eager.name)
+  %latest = call ptr @PyDict_GetItemWithError(ptr %traces, ptr %cpu.name)
+  %dtype = call ptr @PyList_GetItem(ptr %default.dtype, i64 0)
+  %root = call ptr @PyDict_GetItemWithError(ptr %roots, ptr %dtype)
+  get %running = _Critical.running of %critical
+  %is.light = icmp eq ptr %weight, %zero
+  %is.lazy = icmp eq ptr %eager, %false
+  %is.first = icmp eq ptr %latest, null
+  %is.rooted = icmp ne ptr %root, null
+  %is.calm = icmp eq ptr %running, %false
+  %is.usual.a = and i1 %is.light, %is.lazy
+  %is.usual.b = and i1 %is.first, %is.rooted
+  %is.usual.c = and i1 %is.usual.a, %is.usual.b
+  %is.usual = and i1 %is.usual.c, %is.calm
+  br i1 %is.usual, label %make, label %python
+python:
+  %by.python = call ptr @PyObject_CallNoArgs(ptr %open.trace)
+  ret ptr %by.python
+make:
+  %trace = call ptr @new_trace(ptr %objects, ptr %root)
+  %no.trace = icmp eq ptr %trace, null
+  br i1 %no.trace, label %raise, label %made
+made:
+  get %reference = Trace.reference of %trace
+  %unset.latest = call i32 @PyDict_SetItem(ptr %traces, ptr %cpu.name, ptr %trace)
+  %unset.begun = call i32 @PySet_Add(ptr %begun, ptr %reference)
+  %unset.open = call i32 @PyDict_SetItem(ptr %state, ptr %trace.name, ptr %trace)
+  %unset.either = or i32 %unset.latest, %unset.begun
+  %unset = or i32 %unset.either, %unset.open
+  %is.unset = icmp ne i32 %unset, 0
+  br i1 %is.unset, label %fail, label %done
+done:
+  ret ptr %trace
+fail:
+  call void @disown(ptr %trace)
+  br label %raise
+raise:
+  ret ptr null
+}
+"""
+
+
+def trace_ir() -> str:
+    """The definition of `PyObject* open_trace(objects, state)`."""
+    places = [slot_offset(Trace, name) for name in Trace.__slots__ if name != "__weakref__"]
+    known = sorted(place for place in places if place is not None)
+    assert len(known) == len(places) and known == [*range(known[0], known[-1] + 8, 8)]
+    return _TRACE.replace("FIRST", str(known[0])).replace("LAST", str(known[-1]))
