@@ -176,8 +176,8 @@ def written(x, y):
 
 PROGRAMS = [
     roots, one_tensor_twice, views, views_of_pending_values, stale_views, numbers_and_settings, numbers_at_the_edges,
-    settings, lists, lists_of_views_and_leaves, several_results, leaves, leaves_again, leaves_after_backward, leaves_in_modes, leaves_that_are_views,
-    results_with_gradients, former_results, memory_that_numpy_sees, subclasses, written,
+    settings, lists, lists_of_views_and_leaves, several_results, leaves, leaves_again, leaves_after_backward, leaves_in_modes,
+    leaves_that_are_views, results_with_gradients, former_results, memory_that_numpy_sees, subclasses, written,
 ]
 
 

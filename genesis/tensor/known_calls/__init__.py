@@ -2,7 +2,8 @@
 
     calls         KnownCalls: by Python at first, later by machine code
     native        that machine code, and the objects that it refers to
-    thread_ir     the lock, the thread's open trace, and the user's line, of
+    thread_ir     the lock, modes and the user's line, in
+    trace_ir      the thread's open trace, of
     record_ir     a call's step of the trace, and the tensors of its results
     key_ir        its key, of the tokens of
     tensor_ir     tensors, which enter the trace, and

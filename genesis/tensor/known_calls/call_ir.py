@@ -15,8 +15,8 @@ from genesis.tensor.known_calls.key_ir import key_ir
 from genesis.tensor.known_calls.record_ir import record_ir
 from genesis.tensor.known_calls.setting_ir import setting_token_ir
 from genesis.tensor.known_calls.tensor_ir import tensor_token_ir
-from genesis.tensor.known_calls.trace_ir import trace_ir
 from genesis.tensor.known_calls.thread_ir import thread_ir
+from genesis.tensor.known_calls.trace_ir import trace_ir
 
 _DECLARATIONS = """
 declare double @llvm.fabs.f64(double)

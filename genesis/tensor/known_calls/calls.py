@@ -23,7 +23,7 @@ class KnownCalls:
     """Records calls: those that the trie knows without Python.
 
     Attributes:
-        call: call(operation, arguments, attributes, bare), by Python at first, then by machine code, which has the same effects.
+        call: call(operation, arguments, attributes, bare), by Python at first; machine code has the same effects.
     """
 
     def __init__(self, by_python: Callable[..., Any], *others: Callable[..., Any]) -> None:

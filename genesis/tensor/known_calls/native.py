@@ -10,7 +10,6 @@ from typing import Any
 from genesis.ir.dtypes import DType, default_dtype, int64
 from genesis.ir.graph import Node
 from genesis.ops.registry import Operation
-from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible, object_new
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.memory import Buffer
@@ -26,16 +25,19 @@ from genesis.tracing.trie import TrieNode, roots
 
 _SLOTTED: dict[str, type] = {
     kind.__name__: kind for kind in (Array, Buffer, Memory, Node, Operation, Trace, TrieNode, type(critical))}
+_ATTRIBUTES = (
+    "_array", "_base", "_requires_grad", "_changes", "_seen", "__dict__", "trace", "traces", "weight", "eager", "multi_device",
+    "grad_enabled", "recorder", "scope", "autocast", "f_code", "f_back", "f_lasti", "co_filename",
+)
 _OBJECTS: dict[str, object] = {
-    "tensor.class": Tensor, "array.class": Array, "int.class": int, "float.class": float, "bool.class": bool, "str.class": str,
-    "tuple.class": tuple, "list.class": list, "dict.class": dict, "dtype.class": DType, "trace.class": Trace,
-    **{f"{name.strip('_')}.name": name for name in (
-        "_array", "_base", "_requires_grad", "_changes", "_seen", "__dict__", "trace", "traces", "weight", "eager", "multi_device", "grad_enabled",
-        "recorder", "scope", "autocast", "scalar", "tensors", "f_code", "f_back", "f_lasti", "co_filename")},
+    "tensor.class": Tensor, "array.class": Array, "trace.class": Trace, "dtype.class": DType, "int.class": int,
+    "float.class": float, "bool.class": bool, "str.class": str, "tuple.class": tuple, "list.class": list, "dict.class": dict,
+    **{f"{name.strip('_')}.name": name for name in (*_ATTRIBUTES, "scalar", "tensors", "cpu")},
     "none": None, "true": True, "false": False, "zero": 0, "two": 2, "busy": BUSY, "nothing": (), "int64": int64,
     "default.dtype": default_dtype, "plain.classes": plain_classes, "spreading": spreading, "inside.files": inside,
-    "cpu.name": CPU.name, "roots": roots, "begun": begun, "critical": critical, "prototype": Trace(), "thread.state": thread_state, "innermost": innermost,
-    "acquire": LOCK.acquire, "release": LOCK.release, "open.trace": open_trace, "get.frame": sys._getframe,
+    "roots": roots, "begun": begun, "critical": critical, "prototype": Trace(), "thread.state": thread_state,
+    "innermost": innermost, "acquire": LOCK.acquire, "release": LOCK.release, "open.trace": open_trace,
+    "get.frame": sys._getframe,
 }
 _IN_PYTHON = ("call.by.python", "continue.call", "token", "flush.long")  # functions that a call may go on with
 
