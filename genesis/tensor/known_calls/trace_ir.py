@@ -84,8 +84,10 @@ entry:
 python:
   %by.python = call ptr @PyObject_CallNoArgs(ptr %open.trace)
   ret ptr %by.python
-make:
+make:                                             ; a finalizer may clear the roots meanwhile
+  call void @own(ptr %root)
   %trace = call ptr @new_trace(ptr %objects, ptr %root)
+  call void @disown(ptr %root)
   %no.trace = icmp eq ptr %trace, null
   br i1 %no.trace, label %raise, label %made
 made:
