@@ -8,32 +8,54 @@ from collections.abc import Callable
 from genesis.ir.replayable import replayable_module
 
 
-class _Waiting(threading.local):
+class RunningBackward:
+    """One backward, as a context: what it queues waits for its own end, not for that of one within it, as of a hook."""
+
+    __slots__ = ("__weakref__", "_before", "_callbacks")
+
     def __init__(self) -> None:
-        self.callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
+        self._before: RunningBackward | None = None
+
+    def __enter__(self) -> RunningBackward:
+        self._before, _running.innermost = _running.innermost, self
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        _running.innermost = self._before
+
+    def run_callbacks(self) -> None:
+        """Call the queued callbacks, in order."""
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
 
 
-_waiting = _Waiting()
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.innermost: RunningBackward | None = None
+
+
+_running = _Running()
+
+
+def innermost_backward() -> RunningBackward:
+    """This thread's backward that runs. Raises RuntimeError if there is none."""
+    if _running.innermost is None:
+        raise RuntimeError("no backward is running; want a call within one, as of a hook")
+    return _running.innermost
 
 
 def queue_callback(callback: Callable[[], None]) -> bool:
-    """Call `callback` once at the end of this thread's backward, however often it is queued; returns whether this is new."""
-    if callback in _waiting.callbacks:
+    """Call `callback` once at the end of the backward that runs, however often it is queued; returns whether this is new.
+
+    Where no `.grad` is written (`autograd.grad`), and where backward fails, it is dropped.
+    """
+    callbacks = innermost_backward()._callbacks
+    if callback in callbacks:
         return False
-    _waiting.callbacks.append(callback)
+    callbacks.append(callback)
     return True
-
-
-def run_callbacks() -> None:
-    """Call the queued callbacks, in order."""
-    callbacks, _waiting.callbacks = _waiting.callbacks, []
-    for callback in callbacks:
-        callback()
-
-
-def drop_callbacks() -> None:
-    """Drop the queued callbacks: no `.grad` was written (`autograd.grad`), or backward failed."""
-    _waiting.callbacks = []
 
 
 replayable_module(__name__)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from genesis.autograd.after_backward import drop_callbacks, run_callbacks
+from genesis.autograd.after_backward import RunningBackward
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked
 from genesis.autograd.trace_backward import summed
@@ -52,17 +52,18 @@ def backward(
         raise RuntimeError(_NO_DERIVATION)
     wanted = None if inputs is None else _inputs("backward", inputs)
     chosen = {id(t) for t in wanted or ()}
-    found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
-    watched = bool(thread_state.observers)
-    for tensor, gradient in found:
-        if not tensor._requires_grad:  # frozen since the call that used it
-            continue
-        if wanted is None or id(tensor) in chosen or tensor._retains_grad:
-            if watched or tensor._hooks is not None or tensor._node_hooks is not None or tensor._post_hooks is not None:
-                _accumulate(tensor, gradient, create_graph)
-            else:
-                add_gradient(tensor, gradient, create_graph)
-    run_callbacks()
+    with RunningBackward() as running:
+        found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
+        watched = bool(thread_state.observers)
+        for tensor, gradient in found:
+            if not tensor._requires_grad:  # frozen since the call that used it
+                continue
+            if wanted is None or id(tensor) in chosen or tensor._retains_grad:
+                if watched or tensor._hooks is not None or tensor._node_hooks is not None or tensor._post_hooks is not None:
+                    _accumulate(tensor, gradient, create_graph)
+                else:
+                    add_gradient(tensor, gradient, create_graph)
+        running.run_callbacks()
     flush_part()
     with LOCK:
         for trace in unflushed():
@@ -115,11 +116,12 @@ def gradients_of(
 ) -> list[Tensor | None]:
     """The result of `grad`: None for inputs that the outputs do not depend on. `adjoint` is as in `BackwardPass`."""
     chosen = {id(t) for t in inputs}
-    totals = {
-        id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's; those of a result were called on the way
-        for tensor, gradient in _gradients(outputs, grad_outputs, retain_graph, create_graph, inputs, adjoint)
-        if id(tensor) in chosen
-    }
+    with RunningBackward():
+        totals = {
+            id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's; those of a result were called on the way
+            for tensor, gradient in _gradients(outputs, grad_outputs, retain_graph, create_graph, inputs, adjoint)
+            if id(tensor) in chosen
+        }
     return [totals.get(id(tensor)) for tensor in inputs]
 
 
@@ -160,7 +162,6 @@ def _gradients(
     )
     if len(seeds) != len(roots):
         raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
-    drop_callbacks()
     outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph, adjoint=adjoint)
     for root, seed in zip(roots, seeds, strict=True):
         outermost.start(root, seed)
@@ -199,7 +200,8 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     hooks = tensor._node_hooks
     if hooks is not None:
         (gradient,) = hooks.before([gradient], create_graph)
-    add_gradient(tensor, gradient, create_graph)
+    own = gradient if tensor._grad is not None else gradient.clone()  # hooks may have kept that one
+    add_gradient(tensor, own, create_graph)
     if hooks is not None:
         hooks.after([], [gradient], create_graph)
     for observer in thread_state.observers:

@@ -6,8 +6,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
-from genesis.autograd.after_backward import queue_callback
+from genesis.autograd.after_backward import RunningBackward, innermost_backward, queue_callback
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
 from genesis.autograd.saved_tensors import save_on_cpu, saved_tensors_hooks
@@ -49,20 +50,19 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"register_multi_grad_hook: mode is {mode!r}; want 'all' or 'any'")
-    lock, found = threading.Lock(), dict[int, Tensor]()
+    lock, found = threading.Lock(), WeakKeyDictionary[RunningBackward, dict[int, Tensor]]()
 
     def finish() -> None:
-        gradients = [found.get(n) for n in range(len(tensors))]
-        found.clear()
-        if mode == "all" and any([gradient is not None for gradient in gradients]):
-            fn(gradients)
+        here = found.pop(innermost_backward(), {})
+        if mode == "all" and here:
+            fn([here.get(n) for n in range(len(tensors))])
 
     def seen(number: int, gradient: Tensor) -> None:
         with lock:
-            if queue_callback(finish):  # the first one of this backward
-                found.clear()
-            found[number] = gradient
-            first, complete = len(found) == 1, len(found) == len(tensors)
+            queue_callback(finish)
+            here = found.setdefault(innermost_backward(), {})
+            here[number] = gradient
+            first, complete = len(here) == 1, len(here) == len(tensors)
         if mode == "any" and first:
             fn(gradient)
         elif mode == "all" and complete:

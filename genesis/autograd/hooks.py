@@ -64,10 +64,11 @@ def _replaced(hook: Hook, gradients: Gradients, arguments: tuple[object, ...], c
         answer = hook(*arguments)
     if answer is None:
         return gradients
-    answers = answer if isinstance(answer, tuple | list) else (answer,)
-    if len(answers) != len(gradients):
-        raise RuntimeError(f"hook: wants {len(gradients)} gradients back, or None, got {len(answers)}")
-    return [_like(new, old) if old is not None else new for new, old in zip(answers, gradients, strict=True)]
+    if not isinstance(answer, tuple):
+        raise TypeError(f"hook: wants a tuple of {len(gradients)} gradients back, or None, got {type(answer).__name__}")
+    if len(answer) != len(gradients):
+        raise RuntimeError(f"hook: wants {len(gradients)} gradients back, or None, got {len(answer)}")
+    return [new if new is None or old is None else _like(new, old) for new, old in zip(answer, gradients, strict=True)]
 
 
 def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
@@ -82,9 +83,11 @@ def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
 
 def _like(answer: object, gradient: Tensor) -> Tensor:
     """A hook's result, after checking that it can replace `gradient`."""
-    if not isinstance(answer, Tensor) or answer.shape != gradient.shape:
-        met = f"a tensor of shape {answer.shape}" if isinstance(answer, Tensor) else f"{type(answer).__name__} {answer!r}"
-        raise RuntimeError(f"hook: wants a gradient of shape {gradient.shape} back, or None, got {met}")
+    if not isinstance(answer, Tensor):
+        met = f"{type(answer).__name__} {answer!r}"
+        raise TypeError(f"hook: wants a gradient of shape {gradient.shape} back, or None, got {met}")
+    if answer.shape != gradient.shape:
+        raise RuntimeError(f"hook: wants a gradient of shape {gradient.shape} back, or None, got one of shape {answer.shape}")
     return answer if answer.dtype is gradient.dtype else answer.to(gradient.dtype)
 
 

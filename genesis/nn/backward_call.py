@@ -103,9 +103,10 @@ def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor 
     """A hook's result, after checking that it can replace `gradients`; these if it is None."""
     if answer is None:
         return tuple(gradients)
-    if len(as_tuple(answer)) != len(gradients):
-        raise RuntimeError(f"backward hook: wants {len(gradients)} gradients back, or None, got {len(as_tuple(answer))}")
-    return as_tuple(answer)
+    answers = tuple(answer) if isinstance(answer, list) else as_tuple(answer)
+    if len(answers) != len(gradients):
+        raise RuntimeError(f"backward hook: wants {len(gradients)} gradients back, or None, got {len(answers)}")
+    return answers
 
 
 replayable_module(__name__)

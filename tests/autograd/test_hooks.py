@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import genesis
+from genesis.autograd.after_backward import queue_callback
 
 BOTH = [genesis, torch]
 
@@ -222,3 +223,67 @@ def test_a_hook_of_several_gradients_runs_in_each_backward():
             loss.sum().backward()
         found.append(sorted(map(str, log)))
     assert found[0] == found[1] and len(found[0]) == 8
+
+
+def kept_by_hooks(lib):
+    """What a hook has kept of a leaf's gradient is not what later gradients are added to."""
+    kept, x, layer = [], lib.ones(2, requires_grad=True), lib.nn.Linear(2, 1)
+    x.register_hook(kept.append)
+    layer.bias.register_hook(lambda g: kept.append(g) or g)
+    for times in (1, 2, 3):
+        (layer(x * times).sum() * 0 + (x * times).sum() + (layer.bias * times).sum()).backward()
+    lib.nn.utils.clip_grad_norm_([layer.bias], 0.5)
+    return sorted(map(str, [g.tolist() for g in kept])), x.grad.tolist()
+
+
+def within_each_other(lib):
+    """A backward that a hook runs has its own gradients of a hook of several tensors; those of the outer one go on."""
+    log, x, y = [], lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    left = [2.0, 3.0]
+
+    def inner(g):
+        with lib.enable_grad():
+            for times in [left.pop()] if left else ():
+                (x * y * times).sum().backward()
+
+    x.register_hook(inner)
+    lib.autograd.graph.register_multi_grad_hook([x, y], lambda gs: log.append([g.tolist() for g in gs]))
+    (x * y).sum().backward()
+    return log, x.grad.tolist(), y.grad.tolist()
+
+
+@pytest.mark.parametrize("program", [kept_by_hooks, within_each_other])
+def test_gradients_that_hooks_get(program):
+    ours, theirs = map(program, BOTH)
+    assert ours == theirs
+
+
+def test_the_end_of_backward_is_not_that_of_one_within_it():
+    log = []
+    x = genesis.ones(2, requires_grad=True)
+
+    def hook(gradient):
+        queue_callback(lambda: log.append(x.grad.tolist()))
+        with genesis.enable_grad():
+            genesis.autograd.grad((x * 2).sum(), x)
+            (genesis.ones(1, requires_grad=True) * 2).sum().backward()
+
+    y = x * 3
+    y.register_hook(hook)
+    y.sum().backward()
+    assert log == [[3.0, 3.0]]
+    with pytest.raises(RuntimeError, match="no backward is running"):
+        queue_callback(log.clear)
+
+
+@pytest.mark.parametrize(("answer", "error"), [
+    ((1,), TypeError), ([1], TypeError), (3, TypeError), (True, TypeError), (genesis.ones(3), RuntimeError)])
+def test_what_is_no_gradient_is_refused(answer, error):
+    x = genesis.ones(2, requires_grad=True)
+    y = x * 2
+    for register in (x.register_hook, y.register_hook):
+        with register(lambda g: answer), pytest.raises(error, match="wants a gradient of shape"):
+            y.sum().backward(retain_graph=True)
+    if not isinstance(answer, tuple):
+        with y.grad_fn.register_prehook(lambda gs: answer), pytest.raises(TypeError, match="wants a tuple of 1"):
+            y.sum().backward(retain_graph=True)
