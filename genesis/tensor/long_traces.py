@@ -13,11 +13,12 @@ from genesis.tracing.trie import BYTE_LIMIT, LOOP_LIMIT, LOOP_NODES
 def is_time_to_flush(trace: Trace, operation: Operation, code: CodeType | None, offset: int) -> bool:
     """Whether to flush a trace above its limit after a call of `operation` at a place of the script.
 
-    Above BYTE_LIMIT always. Before, a trace of many nodes of which none has a gradient, as backward prefers whole programs:
-    at the call that ended the thread's last long trace. If that does not come, this trace chooses another.
+    Above BYTE_LIMIT always, unless calls are to stay in one trace. Before, a trace of many nodes of which none has a gradient,
+    as backward prefers whole programs: at the call that ended the thread's last long trace. If that does not come, this trace
+    chooses another.
     """
     if trace.weight > BYTE_LIMIT:
-        return True
+        return not thread_state.undivided
     if trace.limit:  # not known yet to be a loop
         if len(trace.nodes) < LOOP_NODES:  # large values weigh as much
             trace.limit = min(trace.limit + LOOP_LIMIT, BYTE_LIMIT)

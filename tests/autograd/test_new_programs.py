@@ -1,5 +1,7 @@
 """Programs of ever new sizes are flushed in parts, and parts without new sizes find their plans."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,8 @@ from genesis.execution import plan as plans
 from genesis.runtime.counters import counts
 from genesis.tensor import new_programs
 from genesis.tensor.new_programs import LEAST_NODES, MOST_WHOLE, RECURRING
-from genesis.tracing.trie import fresh_roots
+from genesis.tracing.state import thread_state
+from genesis.tracing.trie import BYTE_LIMIT, fresh_roots
 
 ROWS = 64
 
@@ -176,3 +179,15 @@ def test_copies_of_arguments_stay_together(kind, monkeypatch):
         y.sin().sum().backward()
         found.append([each.grad.numpy() for each in (a, b, c)])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [genesis.eager, nullcontext])
+def test_copies_of_arguments_stay_together_at_any_weight(mode, monkeypatch):
+    """Eager mode, and more bytes than a trace may have, flush after each call elsewhere."""
+    monkeypatch.setattr(thread_state, "weight", 2.0 * BYTE_LIMIT)
+    with mode():
+        a, b = genesis.tensor([1.0, 2.0], requires_grad=True), genesis.tensor([3.0, 5.0], requires_grad=True)
+        with genesis.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = a * b * b
+        y.sum().backward()
+        assert (a.grad.tolist(), b.grad.tolist()) == ([9, 25], [6, 20])
