@@ -9,6 +9,7 @@ from genesis.functions.creation import empty
 from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from genesis.ir.replayable import replayable_module
+from genesis.nn.members import members_of, pairs_of
 from genesis.nn.parameter import Parameter, UninitializedTensorMixin
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
@@ -75,7 +76,7 @@ class Convertible:
         for child in self.children() if recurse else ():
             child._apply(fn)
         with recording(False) as again, again:
-            for tensor in (*self.parameters(False), *self.buffers(False)):
+            for tensor in self.parameters(False):
                 if isinstance(tensor, UninitializedTensorMixin):
                     tensor._kept = fn(tensor)._kept  # type: ignore[attr-defined]
                     continue
@@ -85,6 +86,9 @@ class Convertible:
                     move_storage(tensor, made)
                 if tensor.grad is not None:
                     tensor.grad = fn(tensor.grad)
+        buffers = members_of(self, "_buffers")
+        for name, buffer in pairs_of(self, "_buffers"):
+            buffers[name] = None if buffer is None else fn(buffer)
         return self
 
     def cpu(self) -> Self:

@@ -181,6 +181,21 @@ def test_a_buffer_is_one_where_it_is_assigned(lib):
 
 
 @BOTH
+def test_conversion_replaces_buffers(lib):
+    """Each of its own, and a tensor that was one stays as it is; parameters are the same objects."""
+    module, tensor = lib.nn.Linear(1, 1), lib.zeros(2)
+    module.register_buffer("a", tensor)
+    module.register_buffer("b", tensor)
+    weight = module.weight
+    module.double()
+    module.a.add_(1)
+    assert tensor.dtype is lib.float32 and (module.b.dtype, module.b.tolist()) == (lib.float64, [0, 0])
+    assert module.weight is weight and weight.dtype is lib.float64
+    module.float().float()
+    assert module.a is module.float().a
+
+
+@BOTH
 def test_uninitialized_parameters_and_buffers(lib):
     weight = lib.nn.UninitializedParameter(dtype=lib.float64)
     with pytest.raises(RuntimeError, match="shape"):
