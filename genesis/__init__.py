@@ -43,7 +43,7 @@ from genesis.functions.public_names import function_named as _function_named
 from genesis.functions.public_names import function_names as _function_names
 from genesis.functions.public_names import show_in as _show_in
 from genesis.functions.selection import (
-    argwhere, index_add, index_copy, index_fill, masked_scatter, masked_select, nonzero, nonzero_static, put, take, unique,
+    argwhere, index_add, index_copy, index_fill, masked_select, nonzero, nonzero_static, put, take, unique,
     where,
 )
 from genesis.functions.splitting import (

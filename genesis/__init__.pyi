@@ -78,8 +78,8 @@ from genesis.functions.ranges import (
 )
 from genesis.functions.selection import (
     argwhere as argwhere, index_add as index_add, index_copy as index_copy, index_fill as index_fill, index_put as index_put,
-    masked_scatter as masked_scatter, masked_select as masked_select, nonzero_static as nonzero_static, put as put,
-    take as take, unique as unique, where as where,
+    masked_select as masked_select, nonzero_static as nonzero_static, put as put, take as take, unique as unique,
+    where as where,
 )
 from genesis.functions.splitting import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
@@ -182,7 +182,7 @@ from genesis.ops import (
     logical_or_ as logical_or_, logical_xor as logical_xor, logical_xor_ as logical_xor_, logit as logit, logit_ as logit_,
     logsigmoid as logsigmoid, logsumexp as logsumexp, lp_pool1d as lp_pool1d, lp_pool2d as lp_pool2d, lp_pool3d as lp_pool3d,
     lstm_cell as lstm_cell, lt as lt, lt_ as lt_, lu as lu, lu_factor as lu_factor, lu_factor_ex as lu_factor_ex,
-    lu_solve as lu_solve, lu_unpack as lu_unpack, margin_ranking_loss as margin_ranking_loss,
+    lu_solve as lu_solve, lu_unpack as lu_unpack, margin_ranking_loss as margin_ranking_loss, masked_scatter as masked_scatter,
     masked_scatter_ as masked_scatter_, matmul as matmul, matrix_exp as matrix_exp, matrix_norm as matrix_norm, max as max,
     max_pool1d as max_pool1d, max_pool2d as max_pool2d, max_pool3d as max_pool3d, maximum as maximum, mean as mean,
     median as median, min as min, minimum as minimum, mish as mish, mm as mm, modified_bessel_i0 as modified_bessel_i0,

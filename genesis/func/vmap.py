@@ -108,11 +108,22 @@ def _mapped(
     found = batched(outputs, pairs, is_grad_enabled(), randomness == "different")
     if found is None:
         raise RuntimeError("vmap: the function looked at a value, but it runs once for all examples; use genesis.where")
+    _refuse_shared_memory(written, [x for x, _ in examples])
     for k, new in zip(reversed(written), reversed(found), strict=False):
         x, dim = examples[k]
         x.movedim(dim, 0).copy_(new)
+    arguments = {id(first): x.movedim(dim, 0) for first, (x, dim) in zip(firsts, examples, strict=True)}
+    results = [arguments.get(id(y), new) for y, new in zip(leaves_of(result), found, strict=False)]  # an argument is itself
     axes = _spread(out_dims, result, "out_dims")
-    return with_leaves(result, iter([y.movedim(0, axis) for y, axis in zip(found, axes, strict=False)]))
+    return with_leaves(result, iter([y.movedim(0, axis) for y, axis in zip(results, axes, strict=True)]))
+
+
+def _refuse_shared_memory(written: Sequence[int], arguments: Sequence[Tensor]) -> None:
+    """Raise RuntimeError if an argument that was written to is a view of another one's memory, which did not see the write."""
+    roots = [x if x._base is None else x._base for x in arguments]
+    for k in written:
+        if any([root is roots[k] and x is not arguments[k] for x, root in zip(arguments, roots, strict=True)]):
+            raise RuntimeError("vmap: an argument that is written to shares memory with another one; clone() one of them")
 
 
 def _refuse_shared_writes(examples: Sequence[Array]) -> None:

@@ -185,6 +185,8 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
     if used > tensor.ndim:
         raise IndexError(f"index: {used} indices for a {tensor.ndim}-d tensor of shape {tensor.shape}")
     dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    while len(dots) > 1 and dots[-1] == len(parts) - 1:  # nothing follows
+        del parts[dots[-1]], literal[dots.pop()]
     if len(dots) > 1:
         raise IndexError("index: an index can have one ellipsis (...) only")
     fill = [slice(None)] * (tensor.ndim - used)

@@ -12,7 +12,7 @@ from genesis.functions.creation import full
 from genesis.functions.indexing import is_few, nonzero_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.ir.dtypes import bool_, int64, refuse_number
+from genesis.ir.dtypes import int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, FormOfAxesError
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
@@ -82,29 +82,6 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         raise ArgumentTypeError(f"masked_select: mask must be bool, got {mask.dtype.name}")
     shape = broadcast_shapes("masked_select", input.shape, mask.shape)
     return view(input, "expand", shape)[view(mask, "expand", shape)]
-
-
-@overridable_method
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """`input` with the elements of `source`, in order, where `mask` holds. Raises IndexError if `source` has too few.
-
-    >>> genesis.masked_scatter(genesis.zeros(3), genesis.tensor([True, False, True]), genesis.tensor([1.0, 2.0]))
-    tensor([1., 0., 2.])
-    """
-    if source.dtype is not input.dtype:
-        raise ArgumentTypeError(f"masked_scatter: source is {source.dtype.name} and input {input.dtype.name}; want one dtype")
-    if mask.dtype is not bool_:
-        raise ArgumentTypeError(f"masked_scatter: mask must be bool, got {mask.dtype.name}")
-    shape = broadcast_shapes("masked_scatter", input.shape, mask.shape)
-    kept, mask = view(input, "expand", shape), view(mask, "expand", shape)
-    if not source.numel():
-        if mask.any():
-            raise ArgumentError("masked_scatter: source has no elements, and the mask is true somewhere")
-        return kept.clone()
-    flat = mask.reshape(-1)
-    position = call(OPERATIONS["where"], (flat, flat.cumsum(0) - 1, 0))  # in the source; a kernel checks it
-    taken = call(OPERATIONS["index"], (source.reshape(-1), (0,), position))
-    return call(OPERATIONS["where"], (mask, taken.reshape(shape), kept))  # type: ignore[no-any-return]
 
 
 @overridable_method
@@ -247,7 +224,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     return call(OPERATIONS["where"], (mask, value.to(input.dtype), input))
 
 
-for _function in (index_add, index_copy, index_fill, index_put, masked_scatter, put):
+for _function in (index_add, index_copy, index_fill, index_put, put):
     method(in_place_form(_function))
 
 

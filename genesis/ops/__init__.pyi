@@ -39,8 +39,8 @@ from genesis.functions.methods.writing import (
 from genesis.functions.ranges import combinations as combinations
 from genesis.functions.selection import (
     argwhere as argwhere, index_add as index_add, index_copy as index_copy, index_fill as index_fill, index_put as index_put,
-    masked_scatter as masked_scatter, masked_select as masked_select, nonzero_static as nonzero_static, put as put,
-    take as take, unique as unique, where as where,
+    masked_select as masked_select, nonzero_static as nonzero_static, put as put, take as take, unique as unique,
+    where as where,
 )
 from genesis.functions.splitting import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
@@ -879,7 +879,9 @@ def margin_ranking_loss(
     reduce: Bool | None = None, reduction: str = 'mean',
 ) -> Tensor:
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1."""
-def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def masked_scatter(input: Operand, mask: Operand, source: Operand) -> Tensor:
+    """`input` with the elements of `source`, in order, where `mask` holds."""
+def masked_scatter_(input: Tensor, mask: Operand, source: Operand) -> Tensor:
     """`masked_scatter`, in place."""
 def matmul(input: Operand, other: Operand) -> Tensor:
     """The matrix product: vectors and matrices as NumPy's `@`, leading axes broadcast."""

@@ -12,6 +12,7 @@ from genesis.ir.dtypes import float64, int64
 from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import numel
+from genesis.ops.conversion import stop_gradient
 from genesis.ops.counting import each, node_of
 from genesis.ops.elementwise import clamp, where
 from genesis.ops.indexing import gather_value, scatter_value
@@ -125,7 +126,7 @@ def _formula(node: Node, x: Value, *more: Value) -> Value | None:
 
 def _ends(numbers: Value, given: tuple[float, ...]) -> tuple[Value, Value]:
     """The ends of an axis, or those of its numbers, half apart from equal ones."""
-    low, high = [numbers.graph.constant(end, float64) for end in given] or [amin(numbers), amax(numbers)]
+    low, high = [numbers.graph.constant(end, numbers.dtype) for end in given] or [amin(numbers), amax(numbers)]
     if not given:
         finite = (abs(low) < float("inf")) & (abs(high) < float("inf"))  # a NaN is either end
         are = checked(finite, "histogram: the numbers that the bins are to be between are not finite; give a range")
@@ -167,3 +168,14 @@ def histogram_values(
     counts = tuple(bins)
     return node_of("histogram_values", [input, *more.values()], (numel(counts) + sum(counts) + len(counts),), input.dtype,
                  more=tuple(more), bins=counts, range=tuple(between or ()), density=density)
+
+
+@composite("even_histogram", method=False, public=False)
+def even_histogram(input: Value, bins: int, between: Sequence[float] | None) -> Value:
+    """The counts of floats in bins of one width. A division in the input's precision finds the bin, as in PyTorch's `histc`."""
+    numbers = stop_gradient(reshape_value(input, (numel(input.shape),)))
+    low, high = _ends(numbers, tuple(between or ()))
+    inside = (low <= numbers) & (numbers <= high)
+    bin = cast((where(inside, numbers, low) - low) * float(bins) / (high - low), int64)
+    zeros = expand(input.graph.constant(0.0, float64), (bins,))  # a float32 would not count beyond 2**24
+    return cast(scatter_value(zeros, clamp(bin, 0, bins - 1), cast(inside, float64), 0, "add"), input.dtype)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, wraps
 from inspect import Parameter, Signature, signature
-from typing import Any, Literal, Protocol, TypedDict, Unpack
+from typing import Any, Literal, NoReturn, Protocol, TypedDict, Unpack
 
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, refuse_complex_number, result_type
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
@@ -189,8 +190,13 @@ def in_positions(
     after = _parameters_after(operation, len(arguments), tuple(attributes))
     if after is None:
         return arguments, attributes
-    given = [default if (value := attributes.get(name)) is None else value for name, default in after]
+    given = [value if (value := attributes.get(name, default)) is not None or default is None else _refused(operation, name)
+             for name, default in after]
     return (*arguments, *given), {}
+
+
+def _refused(operation: Operation, name: str) -> NoReturn:
+    raise ArgumentTypeError(f"{operation.name}: {name} is None; want {signature_of(operation).parameters[name].annotation}")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Scatter with a reduction: means from sums and counts, others fold with a two-element primitive."""
+"""Scatter by masks, and with a reduction: means from sums and counts, others fold with a two-element primitive."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_
+from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.graph import Node, Value
-from genesis.ir.shapes import normalize_axis, numel
-from genesis.ops.elementwise import where, zeros_like
+from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
+from genesis.ops.elementwise import clamp, where, zeros_like
 from genesis.ops.indexing import along, gather_value, scatter_value, scattered
+from genesis.ops.ordering import cumsum
 from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.rows import checked
 from genesis.ops.views import reshape_value
 
 _FOLDS = {"prod": "mul", "amax": "maximum", "amin": "minimum"}  # -> the primitive that folds two elements
@@ -118,3 +121,26 @@ def index_reduce(input: Value, dim: int, index: Value, source: Value, reduce: st
     index = expand(reshape_value(index, tuple(want[axis] if a == axis else 1 for a in range(len(want)))), want)
     axis, index, source = scattered("index_reduce", input, axis, index, source)
     return _reduced("index_reduce", input, axis, index, source, reduce, include_self)
+
+
+@composite("masked_scatter", 3, in_place=True, takes_complex=True)
+def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
+    """`input` with the elements of `source`, in order, where `mask` holds.
+
+    Raises TypeError for other dtypes and, when evaluated, ValueError if `source` has too few elements.
+
+    >>> genesis.masked_scatter(genesis.zeros(3), genesis.tensor([True, False, True]), genesis.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
+    if source.dtype is not input.dtype:
+        raise ArgumentTypeError(f"masked_scatter: source is {source.dtype.name} and input {input.dtype.name}; want one dtype")
+    if mask.dtype is not bool_:
+        raise ArgumentTypeError(f"masked_scatter: mask must be bool, got {mask.dtype.name}")
+    shape, count = broadcast_shapes("masked_scatter", input.shape, mask.shape), numel(source.shape)
+    mask = expand(mask, shape)
+    position = cumsum(reshape_value(mask, (numel(shape),)), 0) - 1
+    refusal = f"masked_scatter: source has {count} elements, fewer than the mask has that are true"
+    taken = checked(~reshape_value(mask, position.shape) | (position < count), refusal)
+    elements = reshape_value(source, (count,)) if count else expand(input.graph.constant(0, input.dtype), (1,))
+    found = gather_value(elements, where(taken, clamp(position, 0, max(count - 1, 0)), 0), 0)
+    return where(mask, reshape_value(found, shape), expand(input, shape))

@@ -987,9 +987,9 @@ class Methods:
         """The tensor with `value` where `mask` (broadcast) holds."""
     def masked_fill_(self, mask: Tensor, value: Operand) -> Tensor:
         """Write `value` where `mask` (broadcast) holds."""
-    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """`input` with the elements of `source`, in order, where `mask` holds. Raises IndexError if `source` has too few."""
-    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
+    def masked_scatter(self, mask: Operand, source: Operand) -> Tensor:
+        """`input` with the elements of `source`, in order, where `mask` holds."""
+    def masked_scatter_(self, mask: Operand, source: Operand) -> Self:
         """`masked_scatter`, in place."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where `mask` holds, as a vector; both broadcast."""

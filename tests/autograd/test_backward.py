@@ -259,6 +259,16 @@ def test_clearing_a_gradient_keeps_its_derivation():
     assert x.grad.item() == 12
 
 
+def test_what_is_overwritten_whole_gets_zeros():
+    for lib in (genesis, torch):
+        x, z = lib.ones(3, requires_grad=True), lib.ones(3, requires_grad=True)
+        for write in (lambda y, z: y.copy_(z), lambda y, z: y.__setitem__(slice(None), z)):
+            y = x * 2
+            write(y, z)
+            y.sum().backward()
+        assert (x.grad.tolist(), z.grad.tolist()) == ([0, 0, 0], [2, 2, 2])
+
+
 def test_retained_gradients_accumulate_in_new_tensors():
     def grown(lib, wrap):
         w, chain = lib.tensor([2.0, 3.0, -1.0], requires_grad=True), [lib.ones(3, requires_grad=True)]

@@ -76,3 +76,14 @@ def test_conjugates_in_place():
     assert x.conj_physical_() is x
     assert x.tolist() == [1 - 2j, 3 - 0j]
     assert real.conj_physical_() is real
+
+
+@pytest.mark.parametrize("call", [
+    lambda lib, x: lib.sum(x, dim=0, keepdim=None), lambda lib, x: lib.topk(x, 1, largest=None),
+    lambda lib, x: lib.sort(x, descending=None), lambda lib, x: lib.nn.functional.softplus(x, beta=None),
+    lambda lib, x: lib.cumprod(x, dim=None),
+])
+def test_none_is_no_default(call):
+    for lib in (genesis, torch):
+        with pytest.raises(TypeError):
+            call(lib, lib.ones(3))

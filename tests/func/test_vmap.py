@@ -236,3 +236,20 @@ def test_a_tensor_given_twice_is_one_in_the_function():
     found = genesis.func.vmap(lambda a, b: a.mul_(2) + b)(x, x)
     assert found.tolist() == torch.func.vmap(lambda a, b: a.mul_(2) + b)(y, y).tolist()
     assert x.tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("lib", [genesis, torch], ids=["genesis", "torch"])
+def test_a_result_that_is_an_argument_is_that(lib):
+    x, one = lib.zeros(3, 2), lib.ones(2, 3)
+    found = lib.func.vmap(lambda a, b: a.add_(b), in_dims=(0, 1), out_dims=1)(x, one)
+    found.add_(1)
+    assert x.tolist() == [[2, 2]] * 3 and found.shape == (2, 3)
+
+
+def test_arguments_of_one_memory_are_not_written():
+    x = genesis.zeros(3, 3)
+    for other in (x[:], x.T):
+        with pytest.raises(RuntimeError, match="shares memory"):
+            genesis.func.vmap(lambda a, b: b.add_(1) + a)(x, other)
+        assert genesis.func.vmap(lambda a, b: b + a)(x, other).shape == (3, 3)
+    assert x.sum() == 0

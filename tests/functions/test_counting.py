@@ -49,11 +49,13 @@ def test_bins_are_torchs_at_their_edges_and_replayed(dtype):
     numbers[0, :3] = np.nan, np.inf, 2.0
     edges = np.stack([edges, np.nextafter(edges, dtype(-1)), np.nextafter(edges, dtype(2))])
     compiled = genesis.compile(lambda x, bins, low, high: x.histc(bins, low, high), dynamic=False)
-    for given in ((edges, 10, 0, 1), (edges, 7, 0.1, 0.7), (numbers, 64, -2, 2)):
+    tenths = (np.arange(-20, 20) / 10).astype(dtype)
+    between_their_ends = [(tenths, bins, 0, 0) for bins in (18, 26, 6)]
+    for given in ((edges, 10, 0, 1), (edges, 7, 0.1, 0.7), (numbers, 64, -2, 2), *between_their_ends):
         x, *rest = given
         found = [compiled(of(genesis, x), *rest) for _ in range(3)]
         assert_close([of(genesis, x).histc(*rest), *found], [of(torch, x).histc(*rest)] * 4)
-    assert len(compiled.entries) == 3 and all(entry.replays for entry in compiled.entries)
+    assert len(compiled.entries) == 6 and all(entry.replays for entry in compiled.entries)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])

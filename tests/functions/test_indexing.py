@@ -129,6 +129,16 @@ def test_an_array_of_no_axes_is_an_int(by_references):
     np.testing.assert_array_equal(x[:, 1].numpy(), part.numpy())
 
 
+def test_ellipses_at_the_end_are_nothing():
+    for lib in (genesis, torch):
+        x = lib.arange(24).reshape(2, 3, 4)
+        assert x[..., ...].shape == (2, 3, 4) and x[..., 1, ..., ...].tolist() == x[:, :, 1].tolist()
+        x[lib.tensor([1]), ..., ...] = 0
+        assert x.sum() == 66
+        with pytest.raises(IndexError):
+            x[..., ..., 0]
+
+
 def test_index_put_names_what_is_no_tensor():
     with pytest.raises(TypeError, match="index_put: wants a tensor for each index; got slice"):
         genesis.zeros(3).index_put((slice(1),), genesis.tensor(1.0))
@@ -171,7 +181,7 @@ def test_a_mask_with_an_extent_of_0_holds_nowhere(shape, by_references):
     (5, IndexError, "index 5 is out of range for axis 0 with extent 2"),
     ((0, -4), IndexError, "index -4 is out of range for axis 1 with extent 3"),
     ((0, 0, 0), IndexError, "3 indices for a 2-d tensor"),
-    ((..., 0, ...), IndexError, "one ellipsis"),
+    ((..., ..., 0), IndexError, "one ellipsis"),
     (slice(None, None, 0), ValueError, "step must not be zero"),
     (1.5, TypeError, "got float 1.5"),
     ("a", TypeError, "got str 'a'"),

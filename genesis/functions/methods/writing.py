@@ -15,7 +15,7 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import call, filled
+from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, share_storage
@@ -32,6 +32,8 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     value = call(OPERATIONS["to_dtype"], (source, self.dtype)) if source.dtype is not self.dtype else source.clone()
     if value.shape != self.shape:
         value = call(OPERATIONS["expand"], (value, self.shape)).clone()
+    if array_of(value).node.differentiable and array_of(self).node.differentiable:  # else `write` does it
+        value = call(OPERATIONS["overwrite"], (self, value))
     return write(self, value)
 
 

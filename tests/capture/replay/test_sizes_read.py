@@ -90,8 +90,7 @@ def test_a_compiled_step_through_a_scattered_mask_is_replayed():
 
 
 def test_a_source_too_short_for_its_mask_is_told_of():
-    with pytest.raises(IndexError, match="index 1 is out of range for extent 1"):
-        genesis.zeros(2).masked_scatter(genesis.ones(2, dtype=genesis.bool), genesis.ones(1)).tolist()
-    with pytest.raises(ValueError, match="source has no elements"):
-        genesis.zeros(2).masked_scatter(genesis.ones(2, dtype=genesis.bool), genesis.ones(0))
+    for count in (1, 0):
+        with pytest.raises(ValueError, match=f"^masked_scatter: source has {count} elements, fewer than the mask has"):
+            genesis.zeros(2).masked_scatter(genesis.ones(2, dtype=genesis.bool), genesis.ones(count)).tolist()
     assert genesis.zeros(2).masked_scatter(genesis.zeros(2, dtype=genesis.bool), genesis.ones(0)).tolist() == [0, 0]
