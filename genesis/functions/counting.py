@@ -267,7 +267,7 @@ def repeat_interleave(
         raise ArgumentError(f"repeat_interleave: repeats is {count}; want 0 or more")
     spread = x.unsqueeze(axis + 1).expand(*x.shape[: axis + 1], count, *x.shape[axis + 1 :])
     result = spread.reshape(*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
-    return result.clone() if count == 1 else result  # a copy, not a view
+    return result if result._base is None else result.clone()  # a copy, not a view
 
 
 replayable_module(__name__)

@@ -58,6 +58,14 @@ def test_bins_are_torchs_at_their_edges_and_replayed(dtype):
     assert len(compiled.entries) == 6 and all(entry.replays for entry in compiled.entries)
 
 
+def test_repeated_rows_are_copies():
+    for x in (genesis.ones(1, 2), genesis.ones(1).expand(2), genesis.ones(2)):
+        for repeats in (1, 2):
+            y = x.repeat_interleave(repeats, 0)
+            y[0] = 5
+            assert (y[1:] == 1).all() and (x == 1).all()
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
 def test_multiples_wrap_as_torchs(dtype):
     greatest = np.iinfo(dtype).max
