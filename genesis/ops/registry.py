@@ -256,7 +256,8 @@ def as_values(*operands: Value | complex) -> list[Value]:
         if not isinstance(o, Value | bool | int | float | complex):
             shown = f" {o!r:.40}" if isinstance(o, str) else ""  # only strings: another object's text may compute its value
             raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__}{shown}")
-    assert graph is not None, "one operand at least is a Value"
+    if graph is None:
+        raise TypeError("wants a tensor among its operands, got numbers alone")
     return [o if isinstance(o, Value) else graph.constant(o, dtype_of_scalar(o), weak=True) for o in operands]
 
 

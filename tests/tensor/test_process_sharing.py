@@ -11,6 +11,7 @@ import genesis
 from tests.tensor.other_process import change, fill
 
 LIBRARIES = {"genesis": genesis, "torch": torch}
+PATIENCE = 600  # seconds: beside other work, a process that imports PyTorch begins after 40
 context = multiprocessing.get_context("spawn")
 
 
@@ -28,13 +29,13 @@ def shared(name):
     back, forth = context.Queue(), context.Queue()
     process = context.Process(target=change, args=(name, (x, x[:, 1:], bits, p), model, back, forth))
     process.start()
-    *found, again = back.get(timeout=60)
+    *found, again = back.get(timeout=PATIENCE)
     seen = [t.tolist() for t in (x, bits, p, model.weight, kept, again)]
     x[0, 0] = 100.0
     forth.put(None)
-    found.append(back.get(timeout=60))
+    found.append(back.get(timeout=PATIENCE))
     again[1, 2] = -1.0
-    process.join(60)
+    process.join(PATIENCE)
     return found, seen, x.tolist(), process.exitcode
 
 
@@ -48,7 +49,7 @@ def test_what_is_not_shared_comes_as_a_copy():
     x = genesis.zeros(2)
     process = context.Process(target=fill, args=(x,))
     process.start()
-    process.join(60)
+    process.join(PATIENCE)
     assert process.exitcode == 0 and x.tolist() == [0.0, 0.0]  # PyTorch shares what it sends
 
 
