@@ -90,7 +90,8 @@ class _Reading:
         views = self._views(self._of(gradients))
         masked = self._of(views[-1]) if views else []
         fits = len(masks) == len(masked) == 1 and sorted(readers) == sorted((greatest, at)) and gradients > greatest and \
-            self._masks(masks[0], relu, masked[0], views[-1]) and self._restore(gradients, [*views, *windows])
+            self._masks(masks[0], relu, masked[0], views[-1]) and self._restore(gradients, [*views, *windows]) and \
+            self.nodes[gradients].numel == self.nodes[relu].numel
         return _Pool(greatest, gradients, views, masked[0]) if fits else None
 
     def _of(self, index: int) -> list[int]:

@@ -89,6 +89,27 @@ return %3, %4
 %15 = le(%1, %12) : bool[2, 2]
 %16 = where(%15, %12, %14) : float32[2, 2]
 return %3, %16
+
+# or shows them where no window is
+%0 = input() : float32[2, 2]
+%1 = relu(%0) : float32[2, 2]
+%2 = slice(%1, shape=(2, 1), strides=(2, 1), offset=0) : float32[2, 1]
+%3 = max(%2, axes=(1,), first=True) : float32[2]
+%4 = input() : float32[2]
+%5 = argmax(%2, axes=(1,)) : int8[2]
+%6 = iota() : int8[1]
+%7 = expand(%6, shape=(2, 1), strides=(0, 1), offset=0) : int8[2, 1]
+%8 = expand(%5, shape=(2, 1), strides=(1, 0), offset=0) : int8[2, 1]
+%9 = eq(%7, %8) : bool[2, 1]
+%10 = expand(%4, shape=(2, 1), strides=(1, 0), offset=0) : float32[2, 1]
+%11 = constant(value=0.0) : float32[]
+%12 = expand(%11, shape=(2, 1), strides=(0, 0), offset=0) : float32[2, 1]
+%13 = where(%9, %10, %12) : float32[2, 1]
+%14 = expand(%13, shape=(2, 2), strides=(1, 0), offset=0) : float32[2, 2]
+%15 = expand(%11, shape=(2, 2), strides=(0, 0), offset=0) : float32[2, 2]
+%16 = le(%1, %15) : bool[2, 2]
+%17 = where(%16, %15, %14) : float32[2, 2]
+return %3, %17
 """)
 
 
