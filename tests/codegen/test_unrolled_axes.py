@@ -36,6 +36,24 @@ def test_rows_of_a_few_elements(claim, width):
         assert_close(CLAIMS[claim](genesis, *map(genesis.tensor, arrays)), CLAIMS[claim](torch, *map(torch.tensor, arrays)))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("size", [(2, 2), (2, 3), (4, 2)], ids=str)
+def test_the_first_of_equal_elements_of_turned_windows(size, dtype):
+    random = np.random.default_rng(0)
+    for counts in ((2, 3), (5, 8), (3, 17)):
+        (a, b), (m, n) = size, counts
+        image = random.integers(-1, 2, size=(3, b * n, a * m)).astype(dtype)
+        if dtype is not np.int32:
+            image[random.random(image.shape) < 0.2] = np.nan
+            image[random.random(image.shape) < 0.2] = -np.inf
+        found = []
+        for lib in (np, genesis):
+            x = image if lib is np else genesis.tensor(image)
+            windows = x.swapaxes(1, 2).reshape(3, m, a, n, b).swapaxes(2, 3).reshape(3, m, n, a * b)
+            found.append([np.asarray(windows.argmax(-1)), np.asarray(windows.argmin(-1))])
+        np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int8", "int64", "bool"])
 def test_taps_of_any_dtype(dtype):
     x, y = (RANDOM.integers(0, 2, (50, width)) for width in (3, 1))

@@ -147,7 +147,9 @@ def accumulator_of(nest: Nest, n: int) -> Accumulator:
     varying = nest.kernel.lane is not None and not of_rows
     name = i.attr("mode") if i.name == "scan" else i.name
     name = "sum" if name == "recurrence" else name
-    return Accumulator(nest.lanes, name, source.dtype.name, varying, i.dtype.name)
+    # Unrolled axes are innermost: positions along them come in order if they are the last ones.
+    unrolled = [axis in nest.unrolled for axis, (_, reduced) in enumerate(nest.kernel.axes) if reduced]
+    return Accumulator(nest.lanes, name, source.dtype.name, varying, i.dtype.name, unrolled == sorted(unrolled))
 
 
 def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:

@@ -33,9 +33,11 @@ def identity(name: str, dtype: str) -> float:
 
 class Accumulator:
     """A running reduction on the stack, of vectors or (not `varying`) of scalars; `arg` reductions keep positions too, as
-    integers of dtype `at`."""
+    integers of dtype `at`, which come in order or not."""
 
-    def __init__(self, lanes: Lanes, name: str, dtype: str, varying: bool, at: str = "int64") -> None:
+    def __init__(
+        self, lanes: Lanes, name: str, dtype: str, varying: bool, at: str = "int64", in_order: bool = True
+    ) -> None:
         self.lanes = lanes
         self.name = name
         self.dtype = dtype
@@ -44,6 +46,7 @@ class Accumulator:
         self.width = lanes.width  # of the slots; values may have fewer lanes, the first ones
         self.slot = self._slot(self.type)
         self.at = at
+        self.in_order = in_order
         self.positions = self._slot(REGISTER_TYPE[at]) if name.startswith("arg") else None
         # `max` and `min` of floats keep two numbers: the extreme, if there was no NaN, and the largest magnitude as an
         # integer, which exceeds infinity's if there was one. These are two short dependency chains, where an extreme that
@@ -121,8 +124,12 @@ class Accumulator:
         assert position is not None
         before = self._current(self.positions)
         better = self._better(current, x)  # false in masked lanes, which hold the identity
-        self._keep(lanes.select(better, x, current), self.slot)
         position = self._shaped(lanes.convert(position, "int64", self.at))
+        if not self.in_order:
+            earlier = lanes.logical_and(self._equal(current, x), lanes.compare("<", position, before, self.at))
+            earlier = lanes.logical_and(earlier, mask) if mask is not None and self.varying else earlier
+            better = lanes.logical_or(better, earlier)
+        self._keep(lanes.select(better, x, current), self.slot)
         self._keep(lanes.select(better, position, before), self.positions)
 
     def replace(self, x: ir.Value) -> None:
@@ -142,6 +149,13 @@ class Accumulator:
             return lanes.compare(order, x, current, self.dtype)
         further = lanes.builder.fcmp_unordered(order, x, current)  # or one of them is NaN
         return lanes.logical_and(further, lanes.builder.fcmp_ordered("ord", current, current))
+
+    def _equal(self, current: ir.Value, x: ir.Value) -> ir.Value:
+        """Whether two values are equal, or both NaN."""
+        lanes, equal = self.lanes, self.lanes.compare("==", x, current, self.dtype)
+        if self.dtype not in FLOATING:
+            return equal
+        return lanes.logical_or(equal, lanes.logical_and(lanes.is_nan(x), lanes.is_nan(current)))
 
     def _combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
         lanes, name = self.lanes, self.name
