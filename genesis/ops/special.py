@@ -174,39 +174,14 @@ entr = unary(
 
 
 # ---- Airy's function ----
-def _airy(x: Value, slope: bool) -> Value:
-    return x.graph.add("airy_ai", (x,), x.shape, x.dtype, {"slope": slope})
-
-
-def _airy_values(x: np.ndarray, slope: bool) -> np.ndarray:
-    """Ai or its derivative by SciPy. Beyond |x| = 10^6, where SciPy has NaN: two terms of DLMF 9.7.9 and 9.7.10, or 0."""
-    far = (abs(x) > 1e6) & np.isfinite(x)
-    found = np.asarray(from_scipy("airy")(np.where(far, 0, x))[int(slope)])
-    if not far.any():
-        return found
-    wide = np.where(far & (x < 0), -x, 1).astype(np.float64)
-    angle = 2 / 3 * wide * np.sqrt(wide)
-    shifted, size = angle - pi / 4, wide**0.25 / pi**0.5
-    left = size * (np.sin(shifted) + 7 / 72 / angle * np.cos(shifted)) if slope else (
-        (np.cos(shifted) + 5 / 72 / angle * np.sin(shifted)) / (size * pi))
-    return np.where(far, np.where(x < 0, left, 0), found)
-
-
-primitive(
-    "airy_ai", "host", reference=lambda node, x: _airy_values(x, node.attrs["slope"]),
-    grad=lambda g, y, x: g * (x * _airy(x, False) if y.node.attrs["slope"] else _airy(x, True)),
+airy_ai = _one(
+    "airy_ai", lambda x: from_scipy("airy")(x)[0], "Airy's function Ai: the solution of y'' = x y that vanishes at infinity.",
+    lambda g, y, x: g * x.graph.add("airy_slope", (x,), x.shape, x.dtype), vector="airy", cost=100,
 )
-
-
-@composite("airy_ai", method=False, namespace="special")
-@rounded_once
-def airy_ai(input: Value) -> Value:
-    """Airy's function Ai: the solution of y'' = x y that vanishes at infinity.
-
-    >>> genesis.special.airy_ai(genesis.tensor([0.0, 1.0]))
-    tensor([0.3550, 0.1353])
-    """
-    return _airy(input, False)
+primitive(
+    "airy_slope", "elementwise", reference=lambda node, x: from_scipy("airy")(x)[1], grad=lambda g, y, x: g * x * airy_ai(x),
+    vector="airy", cost=100,
+)
 
 
 # ---- Bessel's functions ----

@@ -38,6 +38,7 @@ BESSEL = {
     **{f"bessel_y{n}": vanishing(function, lambda x: np.where(x < 0, np.nan, 0))
        for n, function in enumerate((scipy.special.y0, scipy.special.y1))},
 }
+AIRY = {name: lambda x, slope=slope: scipy.special.airy(x)[slope] for slope, name in enumerate(("airy_ai", "airy_slope"))}
 
 
 def of_tiny(scipy: Callable[..., np.ndarray], limit: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -55,16 +56,20 @@ MODIFIED = {  # where SciPy has NaN at infinity, and no -0.0
 }
 BOUND = {"pow": 4.0, "lgamma": 6.0,
          **dict.fromkeys(("erfinv", "erfcx", "ndtri", "log_ndtr", *MODIFIED), 4.0),
-         **dict.fromkeys(("digamma", "trigamma", "i0", "i1"), 8.0), **dict.fromkeys(BESSEL, 16.0)}
+         **dict.fromkeys(("digamma", "trigamma", "i0", "i1"), 8.0), **dict.fromkeys(BESSEL, 16.0), "airy_ai": 16.0,
+         "airy_slope": 24.0}
 # Where errors are in ulp of this at least: near zeros that no formula has exactly.
 LEAST = {
     "lgamma": lambda x: np.where(x < 0, np.clip(scipy.special.gammaln(1 - x.astype(float)), 1, 1e300), 0),
     "digamma": np.ones_like,
     "trigamma": lambda x: np.where(x < 0, 10, 0),
     **dict.fromkeys(BESSEL, lambda x: 1 / (1 + np.sqrt(abs(x.astype(float))))),
+    **{name: lambda x, power=power: np.where(x < 0, np.maximum(abs(x.astype(float)), 1) ** power / 2, 0)
+       for name, power in (("airy_ai", -0.25), ("airy_slope", 0.25))},
 }
 # The largest finite arguments: where the references are slow, or of fewer digits.
-FURTHEST = {"erfcx": 1e6, "log_ndtr": 1e6, "trigamma": 1e3, **dict.fromkeys((*BESSEL, *MODIFIED), 500.0)}
+FURTHEST = {"erfcx": 1e6, "log_ndtr": 1e6, "trigamma": 1e3, **dict.fromkeys((*BESSEL, *MODIFIED), 500.0),
+            **dict.fromkeys(AIRY, 100.0)}
 ENGINES: list[binding.ExecutionEngine] = []  # kept alive: compiled code dies with its engine
 
 
@@ -155,6 +160,7 @@ MPMATH = {
     **{f"i{n}e": lambda x, n=n: mpmath.besseli(n, x) * mpmath.exp(-abs(x)) for n in (0, 1)},
     **{f"modified_bessel_k{n}": partial(mpmath.besselk, n) for n in (0, 1)},
     **{f"scaled_modified_bessel_k{n}": lambda x, n=n: mpmath.besselk(n, x) * mpmath.exp(x) for n in (0, 1)},
+    "airy_ai": mpmath.airyai, "airy_slope": partial(mpmath.airyai, derivative=1),
 }  # fmt: skip
 NUMPY = {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
@@ -167,7 +173,7 @@ NUMPY = {
         (abs(x) < 1e-300) & (x != 0), -np.log(abs(x)), np.where(np.isneginf(x), np.inf, scipy.special.gammaln(x))),
     "digamma": scipy.special.digamma, "trigamma": partial(scipy.special.polygamma, 1),
     "frexp": lambda x: np.frexp(x)[0], "frexp_exponent": lambda x: np.frexp(x)[1].astype(x.dtype),
-    **{name: getattr(scipy.special, name) for name in ("erfcx", "ndtri", "log_ndtr")}, **BESSEL, **MODIFIED,
+    **{name: getattr(scipy.special, name) for name in ("erfcx", "ndtri", "log_ndtr")}, **BESSEL, **MODIFIED, **AIRY,
 }  # fmt: skip
 ARITY = {"pow": 2, "atan2": 2, "nextafter": 2, "zeta": 2}
 
@@ -271,7 +277,7 @@ COUNT = {"float32": 100_000, "float64": 1_000}
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"nextafter", "zeta"}))  # whose results are numbers, not roundings
 def test_error_stays_within_the_stated_bound(name: str, dtype: str) -> None:
-    slow = dtype == "float64" and name in (*BESSEL, *MODIFIED)  # in mpmath
+    slow = dtype == "float64" and name in (*BESSEL, *MODIFIED, *AIRY)  # in mpmath
     error, where = worst_error(name, dtype, 200 if slow else COUNT[dtype])
     assert error <= BOUND.get(name, 2.0), f"{name} {dtype}: {error:.3f} ulp at {where}"
 

@@ -13,15 +13,16 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import mangled
 from genesis.codegen.cpu.vector_math import (
-    bessel, error_function, exponential, gamma_function, inverse_trigonometric, logarithm, modified_bessel, neighbour,
+    airy, bessel, error_function, exponential, gamma_function, inverse_trigonometric, logarithm, modified_bessel, neighbour,
     trigonometric, zeta_function,
 )
 from genesis.codegen.cpu.vector_math.number import Number
 from genesis.ops import PRIMITIVES
 
-FILES = {"bessel": bessel, "error_function": error_function, "exponential": exponential, "gamma_function": gamma_function,
-         "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm, "modified_bessel": modified_bessel,
-         "neighbour": neighbour, "trigonometric": trigonometric, "zeta_function": zeta_function}
+FILES = {"airy": airy, "bessel": bessel, "error_function": error_function, "exponential": exponential,
+         "gamma_function": gamma_function, "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm,
+         "modified_bessel": modified_bessel, "neighbour": neighbour, "trigonometric": trigonometric,
+         "zeta_function": zeta_function}
 
 
 def formula_of(name: str) -> Callable[..., Number]:
