@@ -20,9 +20,9 @@ def _slopes(g: Value, a: Value, x: Value) -> tuple[Value | None, Value]:
 
 igamma = two(
     "igamma", "gammainc", "The regularized lower incomplete gamma function.", lambda g, y, a, x: _slopes(g, a, x),
-    method=True, namespace=(), aliases=("special.gammainc",),
+    method=True, namespace=(), aliases=("special.gammainc",), vector="incomplete_gamma", cost=300,
 )
 igammac = two(
     "igammac", "gammaincc", "The regularized upper incomplete gamma function.", lambda g, y, a, x: _slopes(-g, a, x),
-    method=True, namespace=(), aliases=("special.gammaincc",),
+    method=True, namespace=(), aliases=("special.gammaincc",), vector="incomplete_gamma", cost=300,
 )

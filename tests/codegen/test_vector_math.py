@@ -175,7 +175,7 @@ NUMPY = {
     "frexp": lambda x: np.frexp(x)[0], "frexp_exponent": lambda x: np.frexp(x)[1].astype(x.dtype),
     **{name: getattr(scipy.special, name) for name in ("erfcx", "ndtri", "log_ndtr")}, **BESSEL, **MODIFIED, **AIRY,
 }  # fmt: skip
-ARITY = {"pow": 2, "atan2": 2, "nextafter": 2, "zeta": 2}
+ARITY = {"pow": 2, "atan2": 2, "nextafter": 2, "zeta": 2, "igamma": 2, "igammac": 2}
 
 
 def numpy_reference(name: str) -> Callable[..., np.ndarray]:
@@ -275,7 +275,7 @@ COUNT = {"float32": 100_000, "float64": 1_000}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"nextafter", "zeta"}))  # whose results are numbers, not roundings
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"nextafter", "zeta", "igamma", "igammac"}))  # tested below
 def test_error_stays_within_the_stated_bound(name: str, dtype: str) -> None:
     slow = dtype == "float64" and name in (*BESSEL, *MODIFIED, *AIRY)  # in mpmath
     error, where = worst_error(name, dtype, 200 if slow else COUNT[dtype])
@@ -306,6 +306,27 @@ def test_zeta_is_mpmaths_of_terms_from_before_and_after_0(dtype: str, bound: flo
     ends = np.array([1, 0.5, np.nan, 2, 3, 2.5, 3, 1e20, np.inf]), np.array([2.0, 2, 0, 0, -4, -0.5, np.inf, 1.5, 0.5])
     ended = elementwise("zeta", dtype, 2)(*[end.astype(dtype) for end in ends])
     np.testing.assert_array_equal(ended, [np.inf, np.nan, np.inf, np.inf, np.inf, np.nan, 0, 0, np.inf])
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float32", 0.51), ("float64", 20.0)])
+@pytest.mark.parametrize("upper", [False, True])
+def test_incomplete_gamma_functions_are_mpmaths(dtype: str, bound: float, upper: bool) -> None:
+    """By each formula: series, fraction, small numbers, and large ones near each other. Errors of tails grow as their
+    logarithms do."""
+    rng = np.random.default_rng(0)
+    a = np.concatenate([10.0 ** rng.uniform(*ends, 40) for ends in ((-6, 0), (-1, 1), (1, 2.9), (3, 4))])
+    x = a + a * np.where(a < 1e3, rng.uniform(-0.9, 3, 160), rng.uniform(-3, 3, 160) / np.sqrt(a))
+    x[:20] = 10.0 ** rng.uniform(-3, 1, 20)
+    a, x = a.astype(dtype), x.astype(dtype)
+    got = elementwise("igammac" if upper else "igamma", dtype, 2)(a, x)
+    with mpmath.workprec(140):
+        ends = [(mpmath.mpf(float(v)), mpmath.inf) if upper else (0, mpmath.mpf(float(v))) for v in x]
+        want = [mpmath.gammainc(float(b), *end, regularized=True) for b, end in zip(a, ends, strict=True)]
+        error = np.array([float(abs(float(y) / w - 1)) for y, w in zip(got, want, strict=True)])
+        size = np.array([1 + float(-mpmath.log(w)) * (dtype == "float64") for w in want])
+    limits = np.finfo(dtype)
+    kept = np.array(want, float) > limits.tiny
+    assert kept.sum() > 120 and (error <= bound * limits.eps * size)[kept].all(), (error / size)[kept].max()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -13,15 +13,15 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import mangled
 from genesis.codegen.cpu.vector_math import (
-    airy, bessel, error_function, exponential, gamma_function, inverse_trigonometric, logarithm, modified_bessel, neighbour,
-    trigonometric, zeta_function,
+    airy, bessel, error_function, exponential, gamma_function, incomplete_gamma, inverse_trigonometric, logarithm,
+    modified_bessel, neighbour, trigonometric, zeta_function,
 )
 from genesis.codegen.cpu.vector_math.number import Number
 from genesis.ops import PRIMITIVES
 
 FILES = {"airy": airy, "bessel": bessel, "error_function": error_function, "exponential": exponential,
-         "gamma_function": gamma_function, "inverse_trigonometric": inverse_trigonometric, "logarithm": logarithm,
-         "modified_bessel": modified_bessel, "neighbour": neighbour, "trigonometric": trigonometric,
+         "gamma_function": gamma_function, "incomplete_gamma": incomplete_gamma, "inverse_trigonometric": inverse_trigonometric,
+         "logarithm": logarithm, "modified_bessel": modified_bessel, "neighbour": neighbour, "trigonometric": trigonometric,
          "zeta_function": zeta_function}
 
 
