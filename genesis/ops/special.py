@@ -1,5 +1,4 @@
-"""Special functions, a row each: of one input most are kernels, others are host operations by SciPy; those that are short
-expressions are composites elsewhere."""
+"""Special functions, a row each, computed by kernels; those that are short expressions are composites elsewhere."""
 
 from __future__ import annotations
 
@@ -30,15 +29,14 @@ from genesis.ops.rows import formula, from_scipy, unary
 
 
 def _one(
-    name: str, scipy: str | Reference, doc: str, grad: Gradient | None = None, method: bool = False, **names: Any
+    name: str, scipy: str | Reference, doc: str, grad: Gradient | None = None, *, vector: str, cost: int,
+    cuda: str | None = None, method: bool = False, **names: Any,
 ) -> Operation:
-    """A row of one input; integers become the default float. Methods have an in-place form. Kernels compute rows with
-    a `vector` and a `cuda` function.
+    """A row of one input, computed by a `vector` and a `cuda` function; integers become the default float. Methods have an
+    in-place form.
     """
     reference = from_scipy(scipy) if isinstance(scipy, str) else scipy
-    kernels = {key: names.pop(key) for key in ("vector", "cuda", "cost") if key in names}
-    kind = "elementwise" if kernels else "host"
-    primitive(name, kind, grad=grad, reference=lambda node, x: reference(x), **kernels)
+    primitive(name, "elementwise", grad=grad, reference=lambda node, x: reference(x), vector=vector, cuda=cuda, cost=cost)
 
     @composite(name, ref=reference, doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
     @rounded_once
@@ -49,12 +47,10 @@ def _one(
 
 
 def two(
-    name: str, scipy: str, doc: str, grad: Gradient, method: bool = False, vector: str | None = None, cost: int = 1,
-    **names: Any,
+    name: str, scipy: str, doc: str, grad: Gradient, *, vector: str, cost: int, method: bool = False, **names: Any
 ) -> Operation:
-    """A row of two inputs, promoted and broadcast. Kernels compute rows with a `vector` function."""
-    primitive(name, "elementwise" if vector else "host", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y),
-              vector=vector, cost=cost)
+    """A row of two inputs, promoted and broadcast, computed by a `vector` function."""
+    primitive(name, "elementwise", grad=grad, reference=lambda node, x, y: from_scipy(scipy)(x, y), vector=vector, cost=cost)
 
     @composite(name, 2, ref=from_scipy(scipy), doc=doc, method=method, in_place=method, **{"namespace": "special"} | names)
     def define(input: Value, other: Value) -> Value:

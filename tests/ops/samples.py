@@ -251,7 +251,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
         Sample((values(1, 1, 2, 3), values(1, 1, 2, 2, seed=1) / 2, *settings))
         for settings in (("bilinear", "zeros", True), ("bicubic", "reflection", False))
     ],
-    **dict.fromkeys(("airy_ai", "airy_slope"), [Sample((values(2, 3),))]),
+    **{name: [Sample((values(2, 3),))] for name in ("airy_ai", "airy_slope")},
     "stirling_error": [Sample((_LARGE,))], "digamma_error": [Sample((_LARGE,))],
     "log_beta": [Sample((_LARGE, _LARGE[::-1] + 1))],
     "deviance": [Sample((_LARGE, _LARGE[::-1] + 20)), Sample((_LARGE, _LARGE * 1.1))],
