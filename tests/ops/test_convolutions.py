@@ -6,7 +6,7 @@ import torch
 
 import genesis
 from genesis.codegen.cpu.emit import emit_kernel
-from genesis.codegen.cpu.tiling import blocks_of, vector_bytes
+from genesis.codegen.cpu.tiling import blocks_of, vector_bytes, width_of
 from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Product, parts
@@ -145,6 +145,17 @@ def test_convolution_and_gradients_are_blocked():
     calls = [call for stage in _training_plan().lowered.schedule.stages for call in stage if isinstance(call, KernelCall)]
     at_least = 16 if vector_bytes() == 64 else 8  # half of the registers
     assert sum(np.prod([*blocks_of(call.kernel, call.extents).values()]) >= at_least for call in calls) == 3
+
+
+@pytest.mark.parametrize("columns", [5, 8, 9])
+def test_rows_that_fill_half_a_vector_are_computed_in_halves(columns):
+    x, weight = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((2, 6, 7, columns), (6, 1, 3, 3)))
+    y = genesis.nn.functional.conv2d(genesis.tensor(x), genesis.tensor(weight), padding=1, groups=6)
+    stages = plan_for(array_of(y).trace).lowered.schedule.stages
+    [call] = [part for stage in stages for call in stage for part in parts(call)
+              if isinstance(part, KernelCall) and part.kernel.factors is not None]
+    assert (call.kernel.lane in blocks_of(call.kernel, call.extents)) == (columns <= width_of(call.kernel) // 2)
+    assert_close(y, torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(weight), padding=1, groups=6))
 
 
 def test_windows_two_steps_apart_are_laid_out_and_those_of_the_gradient_are_read_as_vectors():

@@ -124,7 +124,9 @@ def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSourc
     width = width_of(kernel)
     text = f"width {width}\n{kernel.text}"
     stated = f"blocks {blocks}\n{text}" if blocks else text
-    sources = {name_of(kernel, blocks): KernelSource(kernel.name, stated, partial(emit_kernel, kernel, width, blocks))}
+    lanes = width if kernel.lane is None else blocks.get(kernel.lane, width)
+    own = {axis: size for axis, size in blocks.items() if axis != kernel.lane}
+    sources = {name_of(kernel, blocks): KernelSource(kernel.name, stated, partial(emit_kernel, kernel, lanes, own))}
     if kernel.has_totals:
         name = kernel.name + "_finish"
         sources[name] = KernelSource(name, "finish\n" + text, partial(emit_finish, kernel, width))
