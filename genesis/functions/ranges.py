@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
 from genesis.functions.overrides import overridable
-from genesis.ir.dtypes import DType, as_dtype, get_default_dtype, int64, refuse_number
+from genesis.ir.dtypes import STORED, DType, as_dtype, float32, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, wrapped
@@ -147,8 +147,12 @@ def eye(
     if options:
         check_layout_options("eye", options)
     n, m = as_shape("eye", (n, n if m is None else m))
-    rows, columns = arange(n, device=device).unsqueeze(1), arange(m, device=device)
-    return (rows == columns).to(dtype or get_default_dtype()).requires_grad_(requires_grad)
+    dtype = as_dtype("eye", dtype or get_default_dtype())
+    computed = float32 if dtype in STORED else dtype
+    result = call_on(device_of(device), OPERATIONS["eye"], (1, n, m, computed))
+    if computed is not dtype:
+        result = result.to(dtype)
+    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
 
 
 def tril_indices(

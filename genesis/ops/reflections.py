@@ -17,7 +17,7 @@ from genesis.ops.registry import cast, composite, primitive, promoted
 from genesis.ops.results import Reflected
 from genesis.ops.single_matrix import routine
 from genesis.ops.solving import factor_node, factors, matrices, packed
-from genesis.ops.source import iota
+from genesis.ops.source import is_diagonal
 from genesis.ops.views import reshape_value, slice_value
 
 
@@ -59,8 +59,7 @@ def _vectors(name: str, a: Value, tau: Value) -> tuple[Value, Value]:
     if tau.shape[:-1] != x.shape[:-2] or not 0 <= k <= min(x.shape[-2:]) or not tall:
         raise ValueError(f"{name}: shapes {a.shape} and {tau.shape}; want (.., m, n) with m >= n, and (.., k) with k <= n")
     x = slice_value(x, x.ndim - 1, 0, k)
-    positions = reshape_value(iota(x.graph, x.shape[-2]), (x.shape[-2], 1))
-    v = tril(x, -1) + cast(positions == iota(x.graph, k), x.dtype)
+    v = tril(x, -1) + cast(is_diagonal(x.graph, x.shape[-2], k), x.dtype)
     scale = reshape_value(cast(tau, x.dtype), (*tau.shape, 1))
     t = triangular_value(triu(matmul(adjoint(v), v), 1) * scale, diag_embed(reshape_value(scale, tau.shape)), True, unit=True)
     return v, t
@@ -79,7 +78,7 @@ def orgqr(input: Value, tau: Value) -> Value:
     input, tau = promoted(input, tau)
     v, t = _vectors("householder_product", input, tau)
     m, n = input.shape[-2:]
-    eye = cast(reshape_value(iota(v.graph, m), (m, 1)) == iota(v.graph, n), v.dtype)
+    eye = cast(is_diagonal(v.graph, m, n), v.dtype)
     first = slice_value(v, v.ndim - 2, 0, n)
     return cast(eye - matmul(v, matmul(t, adjoint(first))), input.dtype)
 

@@ -14,6 +14,7 @@ from genesis.ir.graph import Graph, Node, Value, check_size
 from genesis.ir.shapes import Shape
 from genesis.ops.elementwise import floor, where
 from genesis.ops.registry import as_values, cast, composite, expand, primitive
+from genesis.ops.views import reshape_value
 
 primitive("input", "source")
 primitive("scalar", "source")
@@ -156,6 +157,19 @@ def arange(start: Value, step: Value, count: int, dtype: DType) -> Value:
     start, step = as_values(start, step)
     steps = cast(iota(start.graph, count), wide)
     return cast(steps * cast(step, wide) + cast(start, wide), dtype)
+
+
+def is_diagonal(graph: Graph, rows: int, columns: int) -> Value:
+    """Whether an element of a matrix is on its diagonal."""
+    return reshape_value(iota(graph, rows), (rows, 1)) == iota(graph, columns)
+
+
+@composite("eye", 1, method=False, public=False, takes_complex=True)
+def eye(value: Value, rows: int, columns: int, dtype: DType) -> Value:
+    """`value` on the diagonal of a matrix, 0 elsewhere."""
+    check_size("eye", (rows, columns), dtype)
+    [value] = as_values(value)
+    return cast(where(is_diagonal(value.graph, rows, columns), value, 0), dtype)
 
 
 @composite("linspace", 2, method=False, public=False, takes_complex=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from genesis.execution.realize import realize
 from genesis.ir.annotations import Attributes
@@ -29,6 +28,7 @@ from genesis.tracing.state import recording, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
 from genesis.tracing.trace import LOCK, Array, Change, Trace, critical
 
+_new = tuple.__new__  # of a named tuple, in half the time
 _FEW_CALLS = 16  # before a write: more may be a program that repeats with it
 
 
@@ -45,6 +45,9 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     array = array_of(tensor)
     if value._array.node.shape != array.node.shape:
         raise _misfit(tensor, value._array)
+    change = change or last_change(value._array)
+    if _is_replaced(tensor, value._array, change):
+        return tensor
     if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
         raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
     if thread_state.multi_device and value._array.device is not array.device:
@@ -52,7 +55,7 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if tensor._detached and thread_state.grad_enabled and not tensor._untracked and (
         value._array.node.differentiable or array.node.differentiable
     ):
-        return _write_detached(tensor, value, change or last_change(value._array))
+        return _write_detached(tensor, value, change)
     root = tensor if tensor._base is None else tensor._base
     if root._is_inference and thread_state.grad_enabled is not None:
         raise RuntimeError(
@@ -63,7 +66,6 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if tensor._base is not None:
         _require_writable(tensor, root)
     if not (tensor._untracked or root._keeps_derivation):
-        change = change or last_change(value._array)
         note(root._array, change)
         if array is not root._array:
             note(array, change)
@@ -182,26 +184,41 @@ def write_all(tensors: Sequence[Tensor], values: Sequence[Array]) -> None:
     for tensor, array in zip(tensors, values, strict=True):  # checks come before any write
         if array.node.shape != tensor._array.node.shape:
             raise _misfit(tensor, array)
-    state, trace = thread_state, values[0].trace
     change = last_change(values[0])
-    alike = trace is not None and not (state.grad_enabled or state.multi_device or state.recorder is not None)
-    written: list[tuple[Any, Array | int, int]] = [] if trace is None or trace.done else trace.written
     for tensor, array in zip(tensors, values, strict=True):
-        before = tensor._array
-        buffer = None if before.memory is None else before.memory.buffer
-        if (
-            not alike or buffer is None or before.trace is not None or tensor._base is not None
-            or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad or tensor._is_inference
-            or buffer.origin is not None or buffer._owner is not None or buffer._flat is not None
-        ):
+        if not _is_replaced(tensor, array, change):
             write(tensor, tensor_of(array, array.node.differentiable), change)
-            continue
+
+
+def _is_replaced(tensor: Tensor, value: Array, change: Change | None) -> bool:
+    """Replace the array of a root where nothing else has a say: no gradient, mode, or view from outside; whether it was. Hot.
+
+    Once the tensor's array is known nothing is called, and so no signal handler comes between.
+    """
+    reference = None if tensor._array.memory is not None else weakref.ref(tensor)
+    state, before, trace = thread_state.__dict__, tensor._array, value.trace
+    if (
+        tensor._base is not None or before.node.differentiable or value.node.differentiable or trace is None or trace.done
+        or state["multi_device"] or state["recorder"] is not None or (tensor._requires_grad and state["grad_enabled"])
+        or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad or tensor._is_inference
+    ):
+        return False
+    memory, changes = before.memory, tensor._changes
+    if memory is not None:
+        buffer = memory.buffer
+        if before.trace is not None or buffer.origin is not None or buffer._owner is not None or buffer._flat is not None:
+            return False
         buffer.version += 1
         buffer.change = change
-        changes = tensor._changes
-        written += ((tensor, before, changes),)
-        tensor._array = array
-        tensor._changes = changes + 1
+        trace.written += ((tensor, before, changes),)
+    elif before.trace is trace and reference is not None:  # hold no reference to a pending array, not even the tensor's
+        trace.changed[before.index] = change
+        trace.written += ((reference, before.index, changes),)
+    else:
+        return False
+    tensor._array = value
+    tensor._changes = changes + 1
+    return True
 
 
 def _write_detached(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
@@ -226,7 +243,7 @@ def last_change(value: Array) -> Change | None:
     line = trace.lines[-1]
     if line[0] > index:  # a signal handler has recorded in between
         line = trace.call_at(index) or line
-    return Change(trace.reference, line)
+    return _new(Change, (trace.reference, line))
 
 
 def note(array: Array, change: Change | None) -> None:
@@ -286,13 +303,13 @@ def _store(root: Tensor, value: Tensor) -> None:
 def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """Run operation `name` on `tensor` and put the result into it."""
     read_in_root(tensor)
-    value = call(OPERATIONS[name], (tensor, *arguments), attributes)
-    change = None if isinstance(value, CompositeTensor) else last_change(value._array)
+    value, change = call(OPERATIONS[name], (tensor, *arguments), attributes), None
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:
         if value.dtype.category > tensor.dtype.category:
             raise ArgumentTypeError(f"{name}_: a {value.dtype.name} result cannot be cast in place to {tensor.dtype.name}")
+        change = None if isinstance(value, CompositeTensor) else last_change(value._array)
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
     return write(tensor, value, change)
 

@@ -24,8 +24,8 @@ COLLECTIVES = {  # there once `genesis.distributed` is imported, and tested on r
 INTERNAL = {
     *COMPLEX, *COLLECTIVES, "view_at", "reshape_copy", "put", "dynamic_view", "dynamic_put", "to_dtype", "stop_gradient",
     "with_value", "overwrite", "index", "index_put", "uniform", "normal", "randint",
-    "dropout", "full", "arange", "linspace", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm", "clip_to_value",
-    "clone",
+    "dropout", "full", "arange", "eye", "linspace", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm",
+    "clip_to_value", "clone",
     "unscale", "optimization_barrier",
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
     "radam_update", "rprop_update", "adafactor_update", "muon_update", "sparse_adam_update",
@@ -296,6 +296,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     ],
     "to_dtype": [Sample((_M, float64))], "clone": [Sample((_M,))], "stop_gradient": [Sample((_M,))],
     "full": [Sample((np.array(2.5), (2, 3), float64))], "arange": [Sample((np.array(2.5), np.array(0.5), 4, float64))],
+    "eye": [Sample((np.array(2.5), 3, 2, float64)), Sample((np.array(2.5), 2, 5, float64))],
     "linspace": [Sample((np.array(2.5), np.array(-0.5), 5)), Sample((np.array(2.0), np.array(9.0), 5, True))],
     "dropout": [Sample((_M, 7, 0, 0.5))],
     "batch_statistics": [Sample((values(3, 2, 4), values(2), np.abs(values(2)), 0.25))],

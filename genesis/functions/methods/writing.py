@@ -28,7 +28,8 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `source`, broadcast and converted, into this tensor."""
     if not isinstance(source, Tensor):
         source = from_data(source)
-    source = source.to(self.device)
+    if (device := self.device) is not source.device:
+        source = source.to(device)
     value = call(OPERATIONS["to_dtype"], (source, self.dtype)) if source.dtype is not self.dtype else source.clone()
     if value.shape != self.shape:
         value = call(OPERATIONS["expand"], (value, self.shape)).clone()
