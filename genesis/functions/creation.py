@@ -27,7 +27,7 @@ def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
         shape = tuple([extent.__index__() for extent in extents])  # on traced numbers, `operator.index` fails
     except AttributeError:
         raise TypeError(f"{name}: extents must be ints, got {tuple(extents)}") from None
-    if min(shape, default=0) < 0:
+    if shape and min(shape) < 0:
         raise ArgumentError(f"{name}: extents must not be negative, got {shape}")
     return shape
 

@@ -130,7 +130,7 @@ class Tensor(TensorBase):
         if enabled and self.dtype.category < 2:
             raise ArgumentTypeError(
                 f"requires_grad: only floating tensors can require gradients, this one is {self.dtype.name}")
-        if not enabled and not self.is_leaf:
+        if not enabled and (self._requires_grad or self._base is not None) and not self.is_leaf:
             raise RuntimeError("requires_grad: only a leaf can stop requiring gradients; use detach()")
         self._requires_grad = enabled
 
