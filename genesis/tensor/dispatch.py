@@ -204,10 +204,6 @@ def _by_python(operation: Operation, arguments: CallArguments, attributes: Attri
                 mode = mode, low
             code, offset = user_line()
             key: Key = (operation, mode, *[_token_of_argument(trace, operation, k, a) for k, a in enumerate(arguments)])
-            if attributes:
-                names, static = operand_names(operation), operation.static_scalars
-                given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
-                key = *key, tuple(given)
             result = _continued(trace, key, operation, arguments, attributes, bare, code, offset)
         finally:
             if trace.closed is BUSY:
@@ -221,7 +217,11 @@ def _continued(
     trace: Trace, key: Key, operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool,
     code: CodeType | None, offset: int,
 ) -> Any:
-    """The result of the call `key` in a trace that is BUSY."""
+    """The result of a call in a trace that is BUSY; `key` has the tokens of its positional arguments."""
+    if attributes:
+        names, static = operand_names(operation), operation.static_scalars
+        given = [(k, _token(trace, v, k in names, static)) for k, v in attributes.items() if v is not None]
+        key = *key, tuple(given)
     if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
         return call(operation, arguments, attributes, bare)
     if key not in trace.step.children and (again := _otherwise(trace, key, operation, arguments, attributes)):

@@ -96,6 +96,11 @@ def several_results(x, y):
     return values.detach() + indices * low + high, deviation + mean, genesis.linalg.qr(x)[0] @ w.grad
 
 
+def keywords(x, y):
+    z = genesis.add(x, other=y, alpha=0.5).addcmul(x, y, value=-1.5).addcdiv_(x, y.abs() + 1.0, value=2)
+    return genesis.clamp(z, max=y.abs()).sum(dim=0, keepdim=True) + genesis.var(z, 1, correction=0)
+
+
 def leaves(x, y):
     w = y.detach().clone().requires_grad_()
     (x * w).sum().backward()
@@ -176,8 +181,8 @@ def written(x, y):
 
 PROGRAMS = [
     roots, one_tensor_twice, views, views_of_pending_values, stale_views, numbers_and_settings, numbers_at_the_edges,
-    settings, lists, lists_of_views_and_leaves, several_results, leaves, leaves_again, leaves_after_backward, leaves_in_modes,
-    leaves_that_are_views, results_with_gradients, former_results, memory_that_numpy_sees, subclasses, written,
+    settings, keywords, lists, lists_of_views_and_leaves, several_results, leaves, leaves_again, leaves_after_backward,
+    leaves_in_modes, leaves_that_are_views, results_with_gradients, former_results, memory_that_numpy_sees, subclasses, written,
 ]
 
 

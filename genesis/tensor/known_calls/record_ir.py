@@ -130,13 +130,16 @@ entry:
 ask:
   get %closed = Trace.closed of %trace
   %spread = call i64 @PySet_Size(ptr %spreading)
+  %more = call i32 @PyObject_IsTrue(ptr %attributes)
   %is.open = icmp eq ptr %closed, %busy
   %is.unmarked = icmp ne ptr %grad, %none
   %has.handles = icmp eq ptr %bare, %false
   %has.one.class = icmp eq i64 %spread, 0
   %is.plain.mode = and i1 %is.open, %is.unmarked
   %is.plain.class = and i1 %has.handles, %has.one.class
-  %may.finish = and i1 %is.plain.mode, %is.plain.class
+  %is.positional = icmp eq i32 %more, 0
+  %is.plain.call = and i1 %is.plain.class, %is.positional
+  %may.finish = and i1 %is.plain.mode, %is.plain.call
   br i1 %may.finish, label %find, label %go.on
 find:
   get %step = Trace.step of %trace
@@ -194,7 +197,7 @@ done:
 
 go.on:
   %continued.next = call ptr @put_all(ptr %continued, ptr %trace, ptr %key, ptr %operation, ptr %arguments)
-  %continued.last = call ptr @put_all(ptr %continued.next, ptr %none, ptr %bare, ptr %code, ptr %offset)
+  %continued.last = call ptr @put_all(ptr %continued.next, ptr %attributes, ptr %bare, ptr %code, ptr %offset)
   %gone.on = call ptr @PyObject_Vectorcall(ptr %continue.call, ptr %continued, i64 8, ptr null)
   call void @disown(ptr %key)
   ret ptr %gone.on

@@ -83,13 +83,13 @@ raise:
   ret ptr null
 }
 
-; The call in the thread's open trace. Python records it where it is more than that, or the thread has several devices.
+; The call in the thread's open trace. Python records it for `genesis.compile`, and where the thread has several devices.
 define internal ptr @call_in_thread(ptr %objects, ptr %given) {
 entry:
   %offset.at = alloca ptr
   %ended = alloca [4 x ptr]
   load %objects: ALL_OBJECTS
-  load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes, 3 ptr bare
+  %operation = load ptr, ptr %given
   %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name)
   %no.state = icmp eq ptr %state, null
   br i1 %no.state, label %raise, label %read
@@ -98,12 +98,9 @@ read:
   %several = call ptr @PyDict_GetItemWithError(ptr %state, ptr %multi_device.name)
   %grad = call ptr @PyDict_GetItemWithError(ptr %state, ptr %grad_enabled.name)
   %before = call ptr @PyDict_GetItemWithError(ptr %state, ptr %trace.name)
-  %more = call i32 @PyObject_IsTrue(ptr %attributes)
-  %is.positional = icmp eq i32 %more, 0
   %is.unheard = icmp eq ptr %recorder, %none
   %is.alone = icmp eq ptr %several, %false
-  %is.either = and i1 %is.positional, %is.unheard
-  %is.simple = and i1 %is.either, %is.alone
+  %is.simple = and i1 %is.unheard, %is.alone
   br i1 %is.simple, label %look, label %python
 python:
   call void @disown(ptr %state)
