@@ -73,8 +73,12 @@ def call_ir(kinds: Mapping[str, type], names: Sequence[str]) -> str:
         return f"  %{name}.at = getelementptr i8, ptr %{owner}, i64 {offset}\n  %{name} = load ptr, ptr %{name}.at"
 
     structs = f"%objects = type {{ {', '.join(['ptr'] * (len(names) + 1))} }}\n%given = type {{ ptr, ptr, ptr, ptr }}\n"
-    objects = ", ".join(f"{number} ptr {name}" for number, name in enumerate(names))
+    def with_objects(function: str) -> str:
+        used = [f"{number} ptr {name}" for number, name in enumerate(names) if f"%{name}" in function]
+        return function.replace("ALL_OBJECTS", ", ".join(used))
+
     functions = tensor_token_ir() + setting_token_ir() + key_ir() + record_ir() + trace_ir() + thread_ir()
-    functions = functions.replace("ALL_OBJECTS", objects).replace("OBJECT_NEW", str(len(names)))
+    functions = "".join(map(with_objects, re.split("^(?=define )", functions, flags=re.MULTILINE)))
+    functions = functions.replace("OBJECT_NEW", str(len(names)))
     text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, with_fields(functions), flags=re.MULTILINE)
     return structs + text + owning_ir() + _DECLARATIONS

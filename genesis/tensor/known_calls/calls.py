@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     native_call = deferred("genesis.tensor.known_calls.native", "native_call")
 
-OFTEN = 512  # calls in a process, before machine code records known ones: it takes a millisecond to load
+OFTEN = 512  # calls in a process, before machine code records known ones: it takes milliseconds to load
 
 
 class KnownCalls:
