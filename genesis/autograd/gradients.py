@@ -115,13 +115,13 @@ def gradients_of(
     create_graph: bool, adjoint: bool = False,
 ) -> list[Tensor | None]:
     """The result of `grad`: None for inputs that the outputs do not depend on. `adjoint` is as in `BackwardPass`."""
-    chosen = {id(t) for t in inputs}
+    chosen, totals = {id(t) for t in inputs}, dict[int, Tensor]()
     with RunningBackward():
-        totals = {
-            id(tensor): hooked(gradient, tensor._hooks, create_graph)  # a leaf's; those of a result were called on the way
-            for tensor, gradient in _gradients(outputs, grad_outputs, retain_graph, create_graph, inputs, adjoint)
-            if id(tensor) in chosen
-        }
+        for tensor, gradient in _gradients(outputs, grad_outputs, retain_graph, create_graph, inputs, adjoint):
+            if id(tensor) in chosen:  # hooks of a leaf; those of a result were called on the way
+                totals[id(tensor)] = hooked(gradient, tensor._hooks, create_graph)
+            if tensor._retains_grad:
+                add_gradient(tensor, gradient.clone(), create_graph)
     return [totals.get(id(tensor)) for tensor in inputs]
 
 

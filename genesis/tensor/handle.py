@@ -119,7 +119,7 @@ class Tensor(TensorBase):
     @property
     def requires_grad(self) -> bool:
         """True if gradients flow to (a leaf) or through (a result) this tensor."""
-        return self._requires_grad
+        return self._requires_grad or (self._base is not None and _has_become_derived(self))
 
     @requires_grad.setter
     def requires_grad(self, enabled: bool) -> None:
@@ -244,6 +244,13 @@ def root_of(tensor: Tensor) -> Tensor:
     while root._base is not None:
         root = tensor._base = root._base
     return root
+
+
+def _has_become_derived(view: Tensor) -> bool:
+    """Whether a gradient has been written to the root of a view since the view was looked at."""
+    root = root_of(view)
+    written = (root._changes - view._seen) % EXPOSED != 0
+    return written and root._array.node.differentiable and not view._detached
 
 
 def is_of_inference_mode(tensor: Tensor) -> bool:

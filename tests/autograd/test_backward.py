@@ -269,6 +269,19 @@ def test_what_is_overwritten_whole_gets_zeros():
         assert (x.grad.tolist(), z.grad.tolist()) == ([0, 0, 0], [2, 2, 2])
 
 
+def test_a_view_requires_a_gradient_once_its_root_does():
+    for lib in (genesis, torch):
+        x, w = lib.zeros(2, 3), lib.ones(3, requires_grad=True)
+        across, row, detached = x.t(), x[0], x.detach()
+        assert not across.requires_grad
+        x[1] = w
+        assert across.requires_grad and row.requires_grad and not detached.requires_grad
+        if lib is genesis:  # PyTorch 2.13 crashes
+            across.register_hook(lambda g: g * 3)
+        across.sum().backward()
+        assert w.grad.tolist() == [3 if lib is genesis else 1] * 3
+
+
 def test_retained_gradients_accumulate_in_new_tensors():
     def grown(lib, wrap):
         w, chain = lib.tensor([2.0, 3.0, -1.0], requires_grad=True), [lib.ones(3, requires_grad=True)]

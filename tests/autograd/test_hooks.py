@@ -276,6 +276,17 @@ def test_the_end_of_backward_is_not_that_of_one_within_it():
         queue_callback(log.clear)
 
 
+def test_gradients_are_kept_by_results_whoever_asks():
+    for lib in BOTH:
+        x = lib.ones(2, requires_grad=True)
+        y = x * 2
+        y.retain_grad()
+        for wanted in (x, y):
+            (found,) = lib.autograd.grad((y * 3).sum(), wanted, retain_graph=True)
+            found.zero_()
+        assert y.grad.tolist() == [6, 6] and x.grad is None
+
+
 @pytest.mark.parametrize(("answer", "error"), [
     ((1,), TypeError), ([1], TypeError), (3, TypeError), (True, TypeError), (genesis.ones(3), RuntimeError)])
 def test_what_is_no_gradient_is_refused(answer, error):
