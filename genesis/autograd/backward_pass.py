@@ -89,7 +89,7 @@ class BackwardPass:
                 release(trace, current.readers)
             self._arrive(current, wanted)
             if self.pending:
-                flush_part()
+                flush_part(max(self.pending, key=_number))
         self.pending.update(left)
 
     def _take_over(self, inner: BackwardPass, current: TraceBackward) -> None:

@@ -21,12 +21,14 @@ ROWS = 64
 def nothing_met_so_far():
     fresh_roots()
     new_programs._met.clear()
+    new_programs._returns.clear()
 
 
-def training(library, seed=0):
+def training(library, of_layers=False):
     """A network, its optimizer, and a generator of data."""
-    rng = np.random.default_rng(seed)
-    model = library.nn.Sequential(library.nn.Linear(6, 8), library.nn.Tanh(), library.nn.Linear(8, 1))
+    rng = np.random.default_rng(0)
+    model = layered(library) if of_layers else library.nn.Sequential(
+        library.nn.Linear(6, 8), library.nn.Tanh(), library.nn.Linear(8, 1))
     with library.no_grad():
         for parameter in model.parameters():
             parameter.copy_(library.tensor(rng.standard_normal(tuple(parameter.shape)).astype(np.float32)))
@@ -48,8 +50,41 @@ def ragged(library, model, rng, count):
     return (model(x) ** 2).mean()
 
 
+def layered(library):
+    """A network of four equal layers, with attention over the words of a sentence."""
+    nn = library.nn
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.both, self.out = nn.LayerNorm(8), nn.Linear(8, 16), nn.Linear(8, 8)
+
+        def forward(self, x):
+            query, value = self.both(self.norm(x)).split(8, -1)
+            return x + self.out((query @ query.transpose(-1, -2)).softmax(-1) @ value)
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.layers, self.last = nn.Embedding(9, 8), nn.ModuleList([Layer() for _ in range(4)]), nn.Linear(8, 9)
+
+        def forward(self, words):
+            x = self.words(words)
+            for layer in self.layers:
+                x = layer(x)
+            return self.last(x)
+
+    return Network()
+
+
+def sentences(library, model, rng, length):
+    """The loss of predicting words of sentences of some length."""
+    words, wanted = (library.tensor(rng.integers(0, 9, (2, length))) for _ in range(2))
+    return library.nn.functional.cross_entropy(model(words).reshape(-1, 9), wanted.reshape(-1))
+
+
 def losses(library, loss, sizes):
-    model, optimizer, rng = training(library)
+    model, optimizer, rng = training(library, loss is sentences)
     found = []
     for size in sizes:
         optimizer.zero_grad()
@@ -60,7 +95,7 @@ def losses(library, loss, sizes):
     return [*found, *[parameter.detach().numpy().tolist() for parameter in model.parameters()]]
 
 
-@pytest.mark.parametrize("loss", [masked, ragged])
+@pytest.mark.parametrize("loss", [masked, ragged, sentences])
 def test_training_over_ever_new_sizes(loss):
     sizes = [*range(1, MOST_WHOLE + 9), 3, MOST_WHOLE + 4, 0 if loss is ragged else 5]
     for one, other in zip(losses(genesis, loss, sizes[:-1]), losses(torch, loss, sizes[:-1]), strict=True):
@@ -76,7 +111,7 @@ def planned_nodes(monkeypatch, loss, sizes):
         return lower(nodes, *rest)
 
     monkeypatch.setattr(plans, "read_or_lower", lowered)
-    model, optimizer, rng = training(genesis)
+    model, optimizer, rng = training(genesis, loss is sentences)
     for size in sizes:
         planned.append(0)
         optimizer.zero_grad()
@@ -85,7 +120,7 @@ def planned_nodes(monkeypatch, loss, sizes):
     return planned[1:]
 
 
-@pytest.mark.parametrize(("loss", "share"), [(masked, 0.4), (ragged, 0.7)])
+@pytest.mark.parametrize(("loss", "share"), [(masked, 0.4), (ragged, 0.7), (sentences, 0.65)])
 def test_what_has_no_new_size_is_planned_no_more(monkeypatch, loss, share):
     sizes = [*range(10, 10 + 3 * MOST_WHOLE)]
     planned = planned_nodes(monkeypatch, loss, sizes)
@@ -101,11 +136,12 @@ def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
     assert sum(planned[2 * MOST_WHOLE :]) == 0
 
 
-def test_parts_that_recur_become_a_whole_program(monkeypatch):
+@pytest.mark.parametrize("loss", [ragged, sentences])
+def test_parts_that_recur_become_a_whole_program(monkeypatch, loss):
     sizes = [*range(20, 20 + 2 * MOST_WHOLE)]
-    planned = planned_nodes(monkeypatch, ragged, [*sizes, *[sizes[-1]] * (RECURRING + 8)])
+    planned = planned_nodes(monkeypatch, loss, [*sizes, *[sizes[-1]] * (RECURRING + 8)])
     first, again = planned[: len(sizes)], planned[len(sizes) :]
-    assert first[-1] < first[2] <= sum(again) <= first[0] and again.count(0) == len(again) - 1, planned
+    assert first[-1] < first[2] <= sum(again) < 2 * first[0] and again.count(0) >= len(again) - 2, planned
 
 
 def test_a_program_that_ends_with_its_backward_is_no_new_one():
@@ -181,6 +217,51 @@ def test_copies_of_arguments_stay_together(kind, monkeypatch):
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
 
 
+def test_a_growing_sequence_plans_each_layer_once(monkeypatch):
+    planned, lower = [], plans.read_or_lower
+    monkeypatch.setattr(plans, "read_or_lower", lambda nodes, *rest: planned.append(len(nodes)) or lower(nodes, *rest))
+    model, words = layered(genesis), [1]
+    expected = layered(torch)
+    expected.load_state_dict({name: torch.tensor(value.numpy()) for name, value in model.state_dict().items()})
+    for _ in range(2 * MOST_WHOLE):
+        planned.clear()
+        with genesis.no_grad():
+            words.append(model(genesis.tensor([words]))[0, -1].argmax().item())
+    with torch.no_grad():
+        assert [expected(torch.tensor([words[:k]]))[0, -1].argmax().item() for k in range(1, len(words))] == words[1:]
+    first, layer, last = planned
+    assert layer < first + last < 3 * layer
+
+
+def test_what_runs_between_parts_keeps_its_order_and_its_gradients(monkeypatch):
+    monkeypatch.setattr(new_programs, "MOST_WHOLE", 1)
+
+    def total(library, length):
+        model, seen = layered(library), []
+        with library.no_grad():
+            for parameter, value in zip(model.parameters(), values, strict=True):
+                parameter.copy_(library.tensor(value))
+        model.layers[1].register_forward_hook(lambda module, given, result: result * 2)
+        model.layers[2].register_full_backward_hook(lambda module, given, result: seen.append(result[0].abs().sum().item()))
+        found, kept = model.words(library.tensor([[*range(length)]])), []
+        for layer in model.layers:
+            found = layer(found)
+            kept.append(found)
+            if found.requires_grad:
+                found.register_hook(lambda gradient: gradient * 0.5)
+            found = found + 1
+        loss = model.last(found).square().mean() + sum(each.abs().mean() for each in kept)
+        weights = [*model.parameters()]
+        gradients = library.autograd.grad(loss, weights, create_graph=True)
+        sum(gradient.square().sum() for gradient in gradients).backward()
+        return [loss.item(), seen, *[gradient.detach().numpy().copy() for gradient in gradients],
+                *[weight.grad.numpy().copy() for weight in weights]]
+
+    rng = np.random.default_rng(1)
+    values = [rng.standard_normal(tuple(p.shape)).astype(np.float32) * 0.3 for p in layered(genesis).parameters()]
+    for length in range(2, 6):
+        for one, other in zip(total(genesis, length), total(torch, length), strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-4)
 @pytest.mark.parametrize("mode", [genesis.eager, nullcontext])
 def test_copies_of_arguments_stay_together_at_any_weight(mode, monkeypatch):
     """Eager mode, and more bytes than a trace may have, flush after each call elsewhere."""
