@@ -23,6 +23,10 @@ class FormError(ArgumentError, AssertionError):
     """An invalid argument that PyTorch checks by an assertion: RuntimeError, ValueError and AssertionError."""
 
 
+class NoTensorError(ArgumentTypeError):
+    """Numbers alone where an operation takes a tensor among its operands."""
+
+
 class IndexTypeError(ArgumentTypeError, OutOfRangeError):
     """An object that cannot be an index: TypeError and IndexError."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes, readers_of, without_dead
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
 from genesis.ops.views import view_node
@@ -32,10 +32,10 @@ class _Box(NamedTuple):
 
 def join_concats(graph: Simplified) -> Simplified:
     """The graph with nested concatenations flattened."""
-    nodes = graph.nodes
-    if sum(node.op == "cat" for node in nodes) < 2:
+    if sum(node.op == "cat" for node in graph.nodes) < 2:
         return graph
-    readers = _readers(graph)
+    graph = _flattened(graph)
+    nodes, readers = graph.nodes, _readers(graph)
     boxes: dict[int, list[_Box]] = {}
     inner: set[int] = set()
     for index, node in enumerate(nodes):
@@ -49,6 +49,19 @@ def join_concats(graph: Simplified) -> Simplified:
             boxes[index], _ = _boxes(nodes, index, {}, readers)
     outer = {i for i, found in boxes.items() if i not in inner and any(base_of(nodes, x) in inner for x in nodes[i].inputs)}
     return _written(graph, {i: boxes[i] for i in outer}) if outer else graph
+
+
+def _flattened(graph: Simplified) -> Simplified:
+    """The graph in which no `cat` joins what only it reads, joined along the same axis: the outputs of some steps in time."""
+    nodes, readers = [*graph.nodes], readers_of(enumerate(graph.nodes))
+    for index, node in enumerate(nodes):
+        if node.op == "cat":
+            inner = [i for i in node.inputs if nodes[i].op == "cat" and nodes[i].attrs == node.attrs
+                     and readers[i] == [index] and i not in graph.outputs]
+            if inner:
+                parts = [part for i in node.inputs for part in (nodes[i].inputs if i in inner else (i,))]
+                nodes[index] = node.renumbered(tuple(parts))
+    return without_dead(graph._replace(nodes=nodes))
 
 
 def _readers(graph: Simplified) -> dict[int, set[int]]:

@@ -23,7 +23,9 @@ from genesis.ops.sequences import GATES
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
+from genesis.tracing.scopes import named_scope
 
+STEPS = 16  # in time, of one call: so programs of ever new lengths have parts that recur (see `tensor/new_programs.py`)
 KINDS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"  # the kinds of a layer's parameters
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
@@ -167,11 +169,29 @@ class RNNBase(Module, WithGetattr):
             for reverse, end in enumerate(self._ends(layer)):
                 weights = [getattr(self, kind + end, None) for kind in KINDS]
                 first = [state[len(after)] for state in states]
-                output, *last = call(OPERATIONS["recurrent"], (x, first, weights, self.mode, bool(reverse), ends))
+                output, last = self._steps(x, first, weights, bool(reverse), ends)
                 outputs.append(output)
                 after.append(tuple(last))
             x = outputs[0] if len(outputs) == 1 else call(OPERATIONS["cat"], (outputs, -1))
         return x, [call(OPERATIONS["stack"], (list(each),)) for each in zip(*after, strict=True)]
+
+    def _steps(
+        self, x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor | None], reverse: bool, lengths: Tensor | None
+    ) -> tuple[Tensor, Sequence[Tensor]]:
+        """A layer's outputs in one direction, and its last state. One product multiplies the whole input by its weights; only
+        the state goes step by step, in calls of `STEPS` each."""
+        weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = weights
+        given = call(OPERATIONS["linear"], (x, weight_ih, bias_ih))
+        starts = range(0, x.shape[0], STEPS)
+        parts = given.split(STEPS) if len(starts) > 1 else [given]
+        left = [None if lengths is None else lengths - start for start in starts]
+        outputs = []
+        for part, within in [*zip(parts, left, strict=True)][:: -1 if reverse else 1]:
+            with named_scope("steps"):
+                output, *state = call(
+                    OPERATIONS["recurrent"], (part, state, [weight_hh, bias_hh, weight_hr], self.mode, reverse, within))
+            outputs.append(output)
+        return outputs[0] if len(outputs) == 1 else call(OPERATIONS["cat"], (outputs[:: -1 if reverse else 1], 0)), state
 
     def _dropped(self, x: Tensor, packed: PackedSequence | None) -> Tensor:
         """Dropout between layers; of packed sequences for their own steps, in the order in which these are packed."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, refuse_complex_number, result_type
-from genesis.ir.errors import ArgumentTypeError
+from genesis.ir.errors import ArgumentTypeError, NoTensorError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
 
@@ -257,7 +257,7 @@ def as_values(*operands: Value | complex) -> list[Value]:
             shown = f" {o!r:.40}" if isinstance(o, str) else ""  # only strings: another object's text may compute its value
             raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__}{shown}")
     if graph is None:
-        raise TypeError("wants a tensor among its operands, got numbers alone")
+        raise NoTensorError("wants a tensor among its operands, got numbers alone")
     return [o if isinstance(o, Value) else graph.constant(o, dtype_of_scalar(o), weak=True) for o in operands]
 
 

@@ -147,27 +147,26 @@ rnn_relu_cell = _gated("rnn_relu_cell", "RNN_RELU", "relu(w_ih @ input + b_ih + 
 # ---- a layer ----
 @composite("recurrent", (), method=False, autocast="low", public=False)
 def recurrent(
-    input: Value, state: State, weights: Weights, mode: str, reverse: bool = False, lengths: Value | None = None
+    given: Value, state: State, weights: Weights, mode: str, reverse: bool = False, left: Value | None = None
 ) -> State:
-    """A layer's outputs (l, n, out) for `input` (l, n, in), and its state after the last step.
+    """A layer's outputs (l, n, out) for the gates' input products `given` (l, n, gates), and its state after the last step.
 
-    `reverse` goes from the last step to the first. `lengths` (n,) are those of shorter sequences: beyond its end a sequence
-    outputs zeros and keeps its state. One product multiplies the whole input by its weights; only the state goes step by step.
+    `weights` are weight_hh, bias_hh and weight_hr. `reverse` goes from the last step to the first. `left` (n,) are the steps
+    that shorter sequences have here: beyond its end a sequence outputs zeros and keeps its state.
     """
-    weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = weights
-    given = linear(input, weight_ih, bias_ih)
-    count, state = input.shape[0], tuple(state)
+    weight_hh, bias_hh, weight_hr = weights
+    count, state = given.shape[0], tuple(state)
     shown: list[Value] = []
     for position in range(count - 1, -1, -1) if reverse else range(count):
         gates = reshape_value(slice_value(given, 0, position, position + 1), given.shape[1:])
         fresh = _CELLS[mode](gates, linear(state[0], weight_hh, bias_hh), state)
         if weight_hr is not None:
             fresh = (linear(fresh[0], weight_hr), *fresh[1:])
-        if lengths is None:
+        if left is None:
             state = fresh
             shown.append(fresh[0])
         else:
-            within = reshape_value(lengths > position, (*lengths.shape, 1))
+            within = reshape_value(left > position, (*left.shape, 1))
             state = tuple([where(within, new, old) for new, old in zip(fresh, state, strict=True)])
             shown.append(where(within, fresh[0], 0))
     return stack(shown[::-1] if reverse else shown), *state

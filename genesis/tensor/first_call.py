@@ -8,7 +8,7 @@ import numpy as np
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, as_dtype, dtype_of_scalar, refuse_number, refuse_stored
-from genesis.ir.errors import PLAIN, ArgumentTypeError, UnsupportedTypeError, also_runtime_error
+from genesis.ir.errors import PLAIN, ArgumentTypeError, NoTensorError, UnsupportedTypeError, also_runtime_error
 from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
 from genesis.ops.complex_numbers import refuse_complex
@@ -104,7 +104,7 @@ def _refuse_others(operation: Operation, arguments: CallArguments) -> None:
 
 def _met_no_tensor(problem: BaseException, arguments: CallArguments, given: CallArguments) -> str | None:
     """The types that a definition got instead of a tensor, if that is why it failed."""
-    if isinstance(problem, AttributeError | AssertionError) and not tensors_in(given):
+    if isinstance(problem, AttributeError | AssertionError | NoTensorError) and not tensors_in(given):
         return ", ".join([type(argument).__name__ for argument in arguments]) or "nothing"
     if isinstance(problem, AttributeError) and isinstance(problem.obj, str | float | int | tuple | list):
         return type(problem.obj).__name__

@@ -11,7 +11,6 @@ from types import CodeType
 from weakref import WeakKeyDictionary
 
 from genesis.execution.flush import flush
-from genesis.ops.registry import Operation
 from genesis.runtime.groups import GROUPS
 from genesis.runtime.plan_cache import REPLAY
 from genesis.tracing.recording_hooks import reads_forbidden
@@ -23,74 +22,96 @@ from genesis.tracing.trace import LOCK, Trace
 MOST_WHOLE = 8  # programs that a place leaves whole: a few sizes that recur run faster so
 RECURRING = 8  # flushes of a part before what follows joins it: AdamW then finds gradients in the cache (a GPT 14 ms, not 18)
 LEAST_NODES = 16  # of a part: smaller ones save less than a flush more costs
+LEAST_KNOWN = 64  # nodes that another program begins with too, for them to be a part
 LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one call of a module, as over time
 
-Place = tuple[CodeType | None, int, type | None, Operation]  # of a call: the user's instruction, the module's class, which call
+Place = tuple[CodeType | None, int, object]  # of a call: the user's instruction, and the module's class or the scope's name
 
 _met: WeakKeyDictionary[CodeType, dict[int, int]] = WeakKeyDictionary()  # new programs that each line's backwards led to
 _returns: WeakKeyDictionary[CodeType, dict[Place, int]] = WeakKeyDictionary()  # new programs that returned to each place
 
 
 class _Part:
-    """What is known of a trace with new steps: the scope of the last call at each place, whether one has `returned` to a place,
-    whether the trace continues another (`follows`) and another continues it (`goes_on`), and whether it stays `whole`."""
+    """What is known of a trace with new steps.
 
-    __slots__ = ("follows", "goes_on", "places", "returned", "whole")
+    Attributes:
+        scopes: of the last call at each place.
+        asked: the number of calls before the last one that was asked of.
+        follows: whether the trace continues another one, and
+        goes_on: whether another continues it.
+        returned: whether a call has returned to a place.
+        is_new: whether it has steps that no trace had before.
+        whole: whether it recurs, and so is not ended any more.
+    """
+
+    __slots__ = ("asked", "follows", "goes_on", "is_new", "returned", "scopes", "whole")
 
     def __init__(self, trace: Trace, follows: bool = False) -> None:
-        self.places = {_place(code, offset, scope, key[0]): scope for _, code, offset, scope, key in trace.lines}
+        self.scopes = {_place(code, offset, scope): scope for _, code, offset, scope, _ in trace.lines}
+        self.asked = -1
         self.follows = follows
-        self.returned = self.goes_on = self.whole = False
+        self.goes_on = self.is_new = self.returned = self.whole = False
 
 
 _parts: WeakKeyDictionary[Trace, _Part] = WeakKeyDictionary()
 
 
-def _place(code: CodeType | None, offset: int, scope: Scope | None, operation: Operation) -> Place:
-    return code, offset, None if scope is None else scope[2], operation
+def _place(code: CodeType | None, offset: int, scope: Scope | None) -> Place:
+    return code, offset, None if scope is None else scope[2] or scope[1]
 
 
-def ended_before(trace: Trace, operation: Operation, code: CodeType | None, offset: int) -> bool:
-    """Flush `trace` before a call that is new after it, if too many programs were new there; returns whether it did. The call
-    is then made again.
+def ended_before(trace: Trace) -> bool:
+    """Flush `trace` before a call that is new after it, or has a new input, if too many programs were new there; returns
+    whether it did. The call is then made again: one whose own inputs are all that there is would never end.
     """
-    return ended_at_fork(trace) or _ended_at_return(trace, _place(code, offset, innermost.scope, operation), innermost.scope)
-
-
-def ended_at_fork(trace: Trace) -> bool:
-    """`ended_before`, after too many other steps. A call whose own inputs are all that there is would never end."""
-    if len(trace.step.children) <= MOST_WHOLE or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
-        return False
-    trace.closed = True
-    flush(trace)
-    return True
-
-
-def _ended_at_return(trace: Trace, place: Place, scope: Scope | None) -> bool:
-    """`ended_before`, at a place to which too many other programs returned; or where other parts have ended."""
     part = _parts.get(trace)
     if part is None:
         part = _parts[trace] = _Part(trace)
-    code, before = place[0], part.places.get(place, part)
-    part.places[place] = scope
-    if code is None or part.whole or not trace.lines or len(trace.nodes) < (LEAST_ROUNDS if before is scope else LEAST_NODES):
+    if part.asked == len(trace.lines) or part.whole:
         return False
-    returns = _returns.setdefault(code, {})
-    if returns.get(place, 0) <= MOST_WHOLE and not (part.follows and trace.step.plans):
-        if before is not part and not part.returned:
-            part.returned = True
-            returns[place] = returns.get(place, 0) + 1
+    part.asked = len(trace.lines)
+    forks, returns = _forks(trace, part), _returns_too_often(trace, part)
+    part.is_new = True
+    if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
         return False
-    if not part.follows and _recurs(trace):
+    if returns and not part.follows and _recurs(trace):
         part.whole = True
         return False
-    if not _may_flush():
-        return False
-    trace.closed = part.goes_on = True
-    flush(trace)
-    following = open_trace(trace.device)
-    _parts[following] = _Part(following, follows=True)
+    _end(trace, part if returns or part.follows else None)
     return True
+
+
+def _forks(trace: Trace, part: _Part) -> bool:
+    """Whether too many other steps follow where `trace` is; or a known part of a program ends here, or others have."""
+    is_known = not part.is_new and len(trace.nodes) >= LEAST_KNOWN
+    return len(trace.step.children) > MOST_WHOLE or (part.follows and (is_known or bool(trace.step.plans)))
+
+
+def _returns_too_often(trace: Trace, part: _Part) -> bool:
+    """Whether the new call is at a place to which too many other programs have returned."""
+    code, offset = user_line(1)
+    scope = innermost.scope
+    place = _place(code, offset, scope)
+    before = part.scopes.get(place, part)
+    part.scopes[place] = scope
+    if code is None or len(trace.nodes) < (LEAST_ROUNDS if before is scope else LEAST_NODES):
+        return False
+    times = _returns.setdefault(code, {})
+    if before is not part and not part.returned and times.get(place, 0) <= MOST_WHOLE:
+        part.returned = True
+        times[place] = times.get(place, 0) + 1
+    return times.get(place, 0) > MOST_WHOLE
+
+
+def _end(trace: Trace, part: _Part | None) -> None:
+    """Flush `trace` within a program; as a `part`, which another continues."""
+    trace.closed = True
+    if part is not None:
+        part.goes_on = True
+    flush(trace)
+    if part is not None:
+        following = open_trace(trace.device)
+        _parts[following] = _Part(following, follows=True)
 
 
 def flush_part(following: Trace | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from genesis.execution.realize import readable
 from genesis.tensor.handle import Tensor
-from genesis.tensor.new_programs import MOST_WHOLE, ended_at_fork
+from genesis.tensor.new_programs import ended_before
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
@@ -28,7 +28,7 @@ def enter(trace: Trace, tensor: Tensor, array: Array, may_end: bool = False) -> 
     buffer = memory.buffer  # type: ignore[union-attr]
     if buffer.device is not trace.device:  # the first other device in this thread: `call` restarts and checks devices
         thread_state.multi_device = trace.closed = True
-    if may_end and len(trace.step.children) > MOST_WHOLE and trace.is_new_input(array, leaf) and ended_at_fork(trace):
+    if may_end and trace.is_new_input(array, leaf) and ended_before(trace):
         return -1
     if (buffer._owner is not None or buffer._flat is not None) and buffer.shared:
         _snapshot(trace, array)

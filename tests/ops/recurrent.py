@@ -11,15 +11,15 @@ def _weights(gates, enters, shown=3, hidden=3):
 
 
 _X, _H, _C = values(2, 2), values(2, 3, seed=5), values(2, 3, seed=6)
-_SEQUENCE = values(3, 2, 2)
 SAMPLES: dict[str, list[Sample]] = {
     "lstm_cell": [Sample((_X, [_H, _C], *_weights(4, 2)))],
     "gru_cell": [Sample((_X, _H, *_weights(3, 2))), Sample((_X, _H, *_weights(3, 2)[:2]))],
     "rnn_tanh_cell": [Sample((_X, _H, *_weights(1, 2)))], "rnn_relu_cell": [Sample((_X, _H, *_weights(1, 2)))],
     "recurrent": [
-        Sample((_SEQUENCE, [_H, _C], [*_weights(4, 2), None], "LSTM")),
-        Sample((_SEQUENCE, [_H], [*_weights(3, 2)[:2], None, None, None], "GRU", True)),
-        Sample((_SEQUENCE, [_H], [*_weights(1, 2), None], "RNN_TANH", True, np.array([3, 2]))),
-        Sample((_SEQUENCE, [_H[:, :2], _C], [*_weights(4, 2, 2), values(2, 3)], "LSTM", False, np.array([3, 1]))),
+        Sample((values(3, 2, 12), [_H, _C], [values(12, 3, seed=2), values(12, seed=4), None], "LSTM")),
+        Sample((values(3, 2, 9), [_H], [values(9, 3, seed=2), None, None], "GRU", True)),
+        Sample((values(3, 2, 3), [_H], [values(3, 3, seed=2), values(3, seed=4), None], "RNN_TANH", True, np.array([3, 2]))),
+        Sample((values(3, 2, 12), [_H[:, :2], _C], [values(12, 2, seed=2), values(12, seed=4), values(2, 3)], "LSTM", False,
+                np.array([3, 1]))),
     ],
 }
