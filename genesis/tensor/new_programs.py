@@ -25,10 +25,10 @@ LEAST_NODES = 16  # of a part: smaller ones save less than a flush more costs
 LEAST_KNOWN = 64  # nodes that another program begins with too, for them to be a part
 LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one call of a module, as over time
 
-Place = tuple[CodeType | None, int, object]  # of a call: the user's instruction, and the module's class or the scope's name
+Place = tuple[CodeType | None, int, str]  # of a call: the user's instruction, and the module's class or the scope by name
 
 _met: WeakKeyDictionary[CodeType, dict[int, int]] = WeakKeyDictionary()  # new programs that each line's backwards led to
-_returns: WeakKeyDictionary[CodeType, dict[Place, int]] = WeakKeyDictionary()  # new programs that returned to each place
+_returns: WeakKeyDictionary[CodeType, dict[tuple[int, str], int]] = WeakKeyDictionary()  # those that returned to a place
 
 
 class _Part:
@@ -57,7 +57,10 @@ _parts: WeakKeyDictionary[Trace, _Part] = WeakKeyDictionary()
 
 
 def _place(code: CodeType | None, offset: int, scope: Scope | None) -> Place:
-    return code, offset, None if scope is None else scope[2] or scope[1]
+    if scope is None:
+        return code, offset, ""
+    _, name, kind = scope
+    return code, offset, name if kind is None else kind.__qualname__  # the class would keep its code alive
 
 
 def ended_before(trace: Trace) -> bool:
@@ -96,11 +99,11 @@ def _returns_too_often(trace: Trace, part: _Part) -> bool:
     part.scopes[place] = scope
     if code is None or len(trace.nodes) < (LEAST_ROUNDS if before is scope else LEAST_NODES):
         return False
-    times = _returns.setdefault(code, {})
-    if before is not part and not part.returned and times.get(place, 0) <= MOST_WHOLE:
+    counts, at = _returns.setdefault(code, {}), place[1:]
+    if before is not part and not part.returned and counts.get(at, 0) <= MOST_WHOLE:
         part.returned = True
-        times[place] = times.get(place, 0) + 1
-    return times.get(place, 0) > MOST_WHOLE
+        counts[at] = counts.get(at, 0) + 1
+    return counts.get(at, 0) > MOST_WHOLE
 
 
 def _end(trace: Trace, part: _Part | None) -> None:

@@ -1,5 +1,8 @@
 """Programs of ever new sizes are flushed in parts, and parts without new sizes find their plans."""
 
+import gc
+import textwrap
+import weakref
 from contextlib import nullcontext
 
 import numpy as np
@@ -272,3 +275,26 @@ def test_copies_of_arguments_stay_together_at_any_weight(mode, monkeypatch):
             y = a * b * b
         y.sum().backward()
         assert (a.grad.tolist(), b.grad.tolist()) == ([9, 25], [6, 20])
+
+
+def test_counts_of_returns_keep_no_code_alive():
+    made = {}
+    exec(textwrap.dedent("""
+        import genesis
+
+        class Layer(genesis.nn.Linear):
+            def forward(self, x):
+                return super().forward(x).exp().tanh()
+    """), made)
+    layers = [made["Layer"](4, 4) for _ in range(12)]
+    for size in range(2, 5):
+        x = genesis.ones(size, 4)
+        for layer in layers:
+            x = layer(x)
+        x.sum().item()
+    code = weakref.ref(made.pop("Layer").forward.__code__)
+    counted = code() in new_programs._returns
+    del layers, layer, made, x
+    fresh_roots()
+    gc.collect()
+    assert counted and code() is None

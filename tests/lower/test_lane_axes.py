@@ -41,7 +41,8 @@ def test_padded_windows_are_computed_in_blocks_tile_by_tile():
     x, w = (random.integers(-3, 4, size=shape).astype(np.float32) for shape in ((32, 128, 7, 8), (128, 1, 3, 3)))
     y = F.conv2d(genesis.tensor(x), genesis.tensor(w), padding=1, groups=128)
     [(loop, call)] = sums_of_products()
-    assert isinstance(loop, Loop) and [call.extents[axis] for axis in blocks_in_loop(loop, call)] == [7]
+    blocks = blocks_in_loop(loop, call).keys() - {call.kernel.lane}
+    assert isinstance(loop, Loop) and [call.extents[axis] for axis in blocks] == [7]
     wanted = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=1, groups=128)
     np.testing.assert_array_equal(y.numpy(), wanted.numpy())
 
