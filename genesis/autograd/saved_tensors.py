@@ -17,7 +17,8 @@ from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime.devices import Device
 from genesis.tensor.call_modes import FunctionMode
 from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.handle import Tensor, is_written_since, root_of, tensor_of
+from genesis.tensor.in_place import write
 from genesis.tensor.modes import autocast
 from genesis.tracing.state import current_trace, recording, thread_state, undivided
 
@@ -63,16 +64,17 @@ class saved_tensors_hooks(FunctionMode):
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Tree:
         given = [a for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
         carries = thread_state.grad_enabled and any(t.requires_grad for t in given)
-        if not carries or function.__name__ in LINEAR:
+        if not carries or function.__name__ in LINEAR or function.__name__.endswith("_"):
             return function(*args, **kwargs)
-        arrays = [array_of(t) for t in given]
+        arrays, changes = [array_of(t) for t in given], [root_of(t)._changes for t in given]
         with recording(False) as again, again:
             outcome = function(*args, **kwargs)
+            written = [(t, a) for t, a, before in zip(given, arrays, changes, strict=True) if is_written_since(t, before)]
+            for tensor, array in written:  # the call below writes again
+                write(tensor, tensor_of(array))
         results = leaves_of(outcome)
-        if any(array_of(t) is not array for t, array in zip(given, arrays, strict=True)) or not any(
-            isinstance(r, Tensor) and r.dtype.is_floating_point for r in results
-        ):
-            return function(*args, **kwargs)  # writes to its arguments, or has no gradient
+        if written or not any(isinstance(r, Tensor) and r.dtype.is_floating_point for r in results):
+            return function(*args, **kwargs)
         packed = [self.pack_hook(t.detach()) for t in given]
         context = Context()
         context.mark_non_differentiable(*[r for r in results if isinstance(r, Tensor) and not r.dtype.is_floating_point])

@@ -248,9 +248,12 @@ def root_of(tensor: Tensor) -> Tensor:
 
 def _has_become_derived(view: Tensor) -> bool:
     """Whether a gradient has been written to the root of a view since the view was looked at."""
-    root = root_of(view)
-    written = (root._changes - view._seen) % EXPOSED != 0
-    return written and root._array.node.differentiable and not view._detached
+    return is_written_since(view, view._seen) and root_of(view)._array.node.differentiable and not view._detached
+
+
+def is_written_since(tensor: Tensor, changes: int) -> bool:
+    """Whether the storage of `tensor` has been written to since its root had counted so many `changes`."""
+    return (root_of(tensor)._changes - changes) % EXPOSED != 0
 
 
 def is_of_inference_mode(tensor: Tensor) -> bool:

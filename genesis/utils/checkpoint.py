@@ -12,7 +12,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.handle import Tensor, is_written_since, root_of, tensor_of
 from genesis.tensor.modes import autocast
 from genesis.tracing.state import current_trace, recording, thread_state, undivided
 from genesis.utils.checkpoint_policy import (
@@ -51,7 +51,7 @@ def checkpoint(
     tensor([ 3., 12.])
     """
     given = [a for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
-    arrays = [array_of(t) for t in given]
+    arrays, changes = [array_of(t) for t in given], [root_of(t)._changes for t in given]
     state, dtype = rng.stored(), thread_state.autocast
     first_run, second_run = context_fn()
     with first_run:
@@ -60,7 +60,7 @@ def checkpoint(
     carried = [isinstance(r, Tensor) and r.requires_grad for r in results]
     if not thread_state.grad_enabled or not any(carried):
         return outcome
-    if any(array_of(t) is not array for t, array in zip(given, arrays, strict=True)):
+    if any(map(is_written_since, given, changes)):
         raise RuntimeError("checkpoint: the function changed an argument in place, so it cannot be run again; clone() it there")
     context = Context()
     context.save_for_backward(*given)

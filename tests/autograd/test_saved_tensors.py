@@ -107,3 +107,29 @@ def test_a_version_is_counted_up_and_an_edge_is_named():
             z.backward()
     node, place = genesis.autograd.graph.get_gradient_edge(genesis.ones(1, requires_grad=True) * 2)
     assert node.name() == "MulBackward" and place == 0
+
+
+def write_in_place(lib, x, w):
+    y = x * 1.5
+    y += 0.5
+    y[:, 1:3].mul_(w[:, :2])
+    return lib.nn.functional.leaky_relu(y, 0.1, inplace=True) * w
+
+
+def update_statistics(lib, x, w):
+    mean, var = lib.zeros(4), lib.ones(4)
+    y = lib.nn.functional.batch_norm(x, mean, var, training=True) * w
+    return y * mean + var
+
+
+@pytest.mark.parametrize("function", [write_in_place, update_statistics])
+def test_what_a_call_writes_is_written_once(function):
+    found = []
+    for lib in (genesis, torch):
+        x, w = lib.tensor(X, requires_grad=True), lib.tensor(W, requires_grad=True)
+        with lib.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
+            y = function(lib, x, w)
+        (y * y).sum().backward()
+        found.append([y.detach().numpy(), x.grad.numpy(), w.grad.numpy()])
+    for have, want in zip(*found, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5)

@@ -201,6 +201,13 @@ def test_looking_at_values_inside():
     assert got == x.grad.tolist()
 
 
+def test_looking_at_an_argument_that_is_a_view():
+    x = genesis.arange(6.0).reshape(2, 3).clone().requires_grad_()
+    rows = (x * 2)[1:]
+    checkpoint(lambda rows: rows * float(rows.detach().sum()), rows).sum().backward()
+    assert x.grad.tolist() == [[0.0] * 3, [48.0] * 3]
+
+
 def test_the_second_call_is_cast_as_the_first():
     layer = nn.Linear(3, 3)
     seen = []
