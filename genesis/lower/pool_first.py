@@ -90,6 +90,7 @@ class _Reading:
         views = self._views(self._of(gradients))
         masked = self._of(views[-1]) if views else []
         fits = len(masks) == len(masked) == 1 and sorted(readers) == sorted((greatest, at)) and gradients > greatest and \
+            self.nodes[at].attrs["axes"] == self.nodes[greatest].attrs["axes"] and \
             self._masks(masks[0], relu, masked[0], views[-1]) and self._restore(gradients, [*views, *windows]) and \
             self.nodes[gradients].numel == self.nodes[relu].numel
         return _Pool(greatest, gradients, views, masked[0]) if fits else None

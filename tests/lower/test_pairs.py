@@ -116,6 +116,13 @@ def test_sums_of_small_integers_are_exact(lead, rows, terms, columns, left, righ
     np.testing.assert_array_equal(y.float().numpy(), wanted.float().numpy())
 
 
+def test_windows_of_a_vector_are_a_left_operand():
+    numbers, right = np.arange(200) % 7, np.arange(64 * 48).reshape(64, 48) % 5
+    windows = genesis.tensor(numbers).bfloat16().unfold(0, 64, 1)
+    wanted = torch.tensor(np.lib.stride_tricks.sliding_window_view(numbers, 64) @ right).bfloat16()
+    np.testing.assert_array_equal((windows @ genesis.tensor(right).bfloat16()).float().numpy(), wanted.float().numpy())
+
+
 @pytest.mark.parametrize("rows", [96, 97])
 def test_a_step_under_autocast_is_torchs(rows):
     random = np.random.default_rng(rows)

@@ -110,6 +110,27 @@ return %3, %16
 %16 = le(%1, %15) : bool[2, 2]
 %17 = where(%16, %15, %14) : float32[2, 2]
 return %3, %17
+
+# nor where positions are along another axis
+%0 = input() : float32[4]
+%1 = relu(%0) : float32[4]
+%2 = reshape(%1, shape=(2, 2), strides=(2, 1), offset=0) : float32[2, 2]
+%3 = max(%2, axes=(1,), first=True) : float32[2]
+%4 = input() : float32[2]
+%5 = argmax(%2, axes=(0,)) : int8[2]
+%6 = iota() : int8[2]
+%7 = expand(%6, shape=(2, 2), strides=(0, 1), offset=0) : int8[2, 2]
+%8 = expand(%5, shape=(2, 2), strides=(1, 0), offset=0) : int8[2, 2]
+%9 = eq(%7, %8) : bool[2, 2]
+%10 = expand(%4, shape=(2, 2), strides=(1, 0), offset=0) : float32[2, 2]
+%11 = constant(value=0.0) : float32[]
+%12 = expand(%11, shape=(2, 2), strides=(0, 0), offset=0) : float32[2, 2]
+%13 = where(%9, %10, %12) : float32[2, 2]
+%14 = reshape(%13, shape=(4,), strides=(1,), offset=0) : float32[4]
+%15 = expand(%11, shape=(4,), strides=(0,), offset=0) : float32[4]
+%16 = le(%1, %15) : bool[4]
+%17 = where(%16, %15, %14) : float32[4]
+return %3, %17
 """)
 
 

@@ -213,8 +213,9 @@ def stored(call: Product) -> tuple[Stored, Stored]:
 
 def _stored(x: Matrix, left: bool, pairs: bool) -> Stored:
     """The storage of an operand: the left one has rows as lines, the right one columns."""
-    if pairs and x.axis_groups == PLAIN and has_adjacent_pairs(x.layout, left):
-        return Stored(not left, x.layout.strides[-2 if left else -1] // 2)
+    if pairs and x.axis_groups == PLAIN:
+        next_line, next_term = x.layout.strides[-2:] if left else x.layout.strides[:-3:-1]
+        return Stored(not left, next_line // 2) if has_adjacent_pairs(x.layout, left) else Stored(left, next_term)
     if x.axis_groups == PLAIN:
         (height, width), (row, column) = x.layout.shape[-2:], x.layout.strides[-2:]
         if column == 1 or width == 1:
