@@ -84,7 +84,11 @@ class _Kernels:
                 at = canonical_map(build.axes, store.level)
                 value = build.value(store.node, at)
                 if store.layout is not None:
-                    at = pull(at, build.extents, store.layout.shape, store.layout.strides, store.layout.offset)
+                    try:
+                        at = pull(at, build.extents, *store.layout)
+                    except Unmappable as refusal:  # for axes were split to read it
+                        refusal.index = store.node
+                        raise
                 build.store("store", store.target, at, [value], store.level, self.nodes[store.node].dtype)
 
         return self._built(axes, emit, group)

@@ -59,7 +59,10 @@ def order(nodes: Sequence[Node], partition: Partition, native: bool) -> tuple[li
             try:
                 calls = repeats.calls(group)
             except Unmappable as refusal:
-                refused.add(refusal.index)
+                index, last = refusal.index, nodes[group.members[-1]]
+                # A copy cannot read it there either: it is a view of a view.
+                is_copied = "materialize" in last.attrs and last.inputs == (index,) and nodes[index].op == "view"
+                refused.add(nodes[index].inputs[0] if is_copied else index)
                 continue
         for call in calls:
             # One launch runs all calls of a stage in parallel: none may touch what another writes, except parts of a `cat`.

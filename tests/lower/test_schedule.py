@@ -1,5 +1,7 @@
 """What runs side by side, and which outputs may be written over which inputs."""
 
+import numpy as np
+
 import genesis
 from genesis.execution import flush as execute
 from genesis.lower import lower
@@ -201,3 +203,10 @@ def test_a_parameter_is_not_offered_before_python_is_called():
         %2 = argsort(%1, dim=0, descending=False) : int64[4]
         return %1, %2
     """) == []
+
+
+def test_windows_are_joined_as_rows_of_another_length():
+    numbers = np.random.default_rng(0).normal(size=(6, 6))
+    rows = genesis.tensor(numbers).exp().unfold(1, 5, 2).reshape(15, 2, 1)
+    wanted = np.lib.stride_tricks.sliding_window_view(np.exp(numbers), 5, 1)[:, ::2].reshape(15, 2)
+    np.testing.assert_allclose(genesis.cat([rows, rows], 2).numpy(), np.stack([wanted, wanted], 2))
