@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from itertools import combinations as choices
 from typing import Any, Unpack
 
 import numpy as np
@@ -199,9 +198,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise ArgumentError(f"combinations: {r} elements of shape {tuple(input.shape)}; want 0 or more of a vector")
     if r == 0:
         return input[:0]
-    found = [*choices(range(input.shape[0] + (r - 1) * with_replacement), r)]
-    # With replacement: choose from more elements without it, then subtract each one's position.
-    positions = np.array(found, np.int64).reshape(-1, r) - np.arange(r) * with_replacement
+    count, positions, first = input.shape[0], np.zeros((1, 0), np.int64), np.zeros(1, np.int64)
+    for _ in range(r):  # each row so far is repeated before all elements that may follow it, from `first` on
+        sizes = count - first
+        last = np.arange(sizes.sum()) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+        positions = np.column_stack([np.repeat(positions, sizes, axis=0), last])
+        first = last + (not with_replacement)
     return input[_constant(positions, int64, input.device)]
 
 
