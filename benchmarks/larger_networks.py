@@ -13,7 +13,7 @@ from benchmarks.measure import Limits, Result, Settings, averaged
 from benchmarks.networks import Network, gpt
 from benchmarks.training import step
 
-__all__ = ["networks", "run"]
+__all__ = ["networks", "recurrent", "run"]
 
 AVERAGE, WORST = Limits(compiled=0.6, eager=0.8), Limits(compiled=0.9, eager=1.0)
 
@@ -63,7 +63,7 @@ def _language_model(settings: Settings, layer: str) -> Network:
     tokens = np.random.default_rng(1).integers(words, size=(settings.size(20, 2), length + 1))
     return Network(
         f"{layer} language model, 2 layers, width {width}, 20x{length} tokens, Adam", tokens[:, :-1], tokens[:, 1:].reshape(-1),
-        lambda nn: _recurrent(nn, getattr(nn, layer), words, width), None, None, "Adam", WORST,
+        lambda nn: recurrent(nn, getattr(nn, layer), words, width), None, None, "Adam", WORST,
     )
 
 
@@ -95,7 +95,7 @@ def _resnet(nn: Any, width: int) -> Any:
     )
 
 
-def _recurrent(nn: Any, layer: Any, words: int, width: int) -> Any:
+def recurrent(nn: Any, layer: Any, words: int, width: int) -> Any:
     class Language(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()

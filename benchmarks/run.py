@@ -15,6 +15,7 @@ from benchmarks import (
     functions,
     larger_networks,
     memory,
+    new_lengths,
     operations,
     tracing,
     training,
@@ -28,7 +29,7 @@ from benchmarks.table import draw
 FAMILIES = {
     "elementwise": elementwise, "functions": functions, "operations": operations, "training": training,
     "larger networks": larger_networks, "tracing": tracing, "compiling": compiling, "first calls": first_calls,
-    "memory": memory, "transforms": transforms, "decoding": decoding,
+    "memory": memory, "transforms": transforms, "decoding": decoding, "new lengths": new_lengths,
 }
 
 
