@@ -39,7 +39,7 @@ else:  # the compiler is loaded with the first plan
     read_or_lower = deferred("genesis.lower.stored", "read_or_lower")
     store = deferred("genesis.lower.stored", "store")
 
-RECURRING = 16  # flushes, before a plan that a process makes late is stored: a part of a program may run several times in it
+STORED_AFTER = 16  # flushes, before a plan that a process makes late is stored: a part of a program may run several times in it
 
 _index = attrgetter("index")
 
@@ -156,7 +156,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
             return _new_plan(trace, key)
     if plan is not plan_cache.latest:
         plan_cache.note(trace.step.plans, key, plan)
-    if plan.asked and plan.flushes >= RECURRING and not trace.is_interrupting:
+    if plan.asked and plan.flushes >= STORED_AFTER and not trace.is_interrupting:
         asked, plan.asked = plan.asked, ()
         store(plan.lowered, *asked)
     counts["plan_hits"] += 1

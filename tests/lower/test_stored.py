@@ -192,7 +192,7 @@ def test_what_a_process_plans_late_is_stored_when_it_recurs(directory):
     counts["plans_built"], before = stored.AT_ONCE, counts["plans_read"]
     fresh_roots()
     x = genesis.ones(5, 3)
-    for rows in (2, 4, *[3] * (plan.RECURRING + 1)):
+    for rows in (2, 4, *[3] * (plan.STORED_AFTER + 1)):
         expected = (x[:rows].exp() - 1).sum(0).tolist()
     assert len(files(directory)) == 1  # of three sizes
     fresh_roots()
