@@ -21,6 +21,7 @@ from genesis.tracing.trace import LOCK, Trace
 
 MOST_WHOLE = 8  # programs that a place leaves whole: a few sizes that recur run faster so
 RECURRING = 8  # flushes of a part before what follows joins it: AdamW then finds gradients in the cache (a GPT 14 ms, not 18)
+RETURNING = 64  # flushes of a first part before a program that returns to places is planned whole, which takes as long as that
 LEAST_NODES = 16  # of a part: smaller ones save less than a flush more costs
 LEAST_KNOWN = 64  # nodes that another program begins with too, for them to be a part
 LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one call of a module, as over time
@@ -77,7 +78,7 @@ def ended_before(trace: Trace) -> bool:
     part.is_new = True
     if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
         return False
-    if returns and not part.follows and _recurs(trace):
+    if returns and not part.follows and _recurs(trace, RETURNING):
         part.whole = True
         return False
     _end(trace, part if returns or part.follows else None)
@@ -145,6 +146,6 @@ def _is_one_of_many(trace: Trace) -> bool:
     return counts.get(offset, 0) > MOST_WHOLE and not _recurs(trace)
 
 
-def _recurs(trace: Trace) -> bool:
+def _recurs(trace: Trace, times: int = RECURRING) -> bool:
     """Whether programs have ended where `trace` is now often enough for what follows to join them."""
-    return any([plan.flushes >= RECURRING for key, plan in trace.step.plans.items() if key is not REPLAY])
+    return any([plan.flushes >= times for key, plan in trace.step.plans.items() if key is not REPLAY])

@@ -141,6 +141,7 @@ def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
 
 @pytest.mark.parametrize("loss", [ragged, sentences])
 def test_parts_that_recur_become_a_whole_program(monkeypatch, loss):
+    monkeypatch.setattr(new_programs, "RETURNING", RECURRING)
     sizes = [*range(20, 20 + 2 * MOST_WHOLE)]
     planned = planned_nodes(monkeypatch, loss, [*sizes, *[sizes[-1]] * (RECURRING + 8)])
     first, again = planned[: len(sizes)], planned[len(sizes) :]
