@@ -234,5 +234,5 @@ def _forget(output: Tensor) -> None:
             for index in reached & trace.backward.retained.keys():
                 del trace.backward.retained[index]
         memory = realize(array)
-        output._array = Array.realized(memory.buffer, memory.layout, output.dtype)
+        output._array = Array.over(memory, output.dtype)
         output._requires_grad = False

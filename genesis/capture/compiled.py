@@ -15,7 +15,6 @@ from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.entry import OTHER_MODES, Entry
 from genesis.capture.replay.other_value import OtherValueError
-from genesis.capture.replay.single_program import FAULT
 from genesis.execution.flush import flush_all, flush_collectives
 from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Attributes
@@ -111,12 +110,10 @@ class Compiled:
             if has_come_between():
                 return self.function(*args, **kwargs)
             result = self._replayed(args, kwargs)
-            if result is FAULT:  # the function fails at its own line
-                return self.function(*args, **kwargs)
         return self._record(args, kwargs) if result is MISSED else result
 
     def _replayed(self, args: Positional, kwargs: Attributes) -> Any:
-        """The result of the first entry that can replay the call, or FAULT; MISSED if none can, and why in `missed`."""
+        """The result of the first entry that can replay the call, or MISSED if none can, and why in `missed`."""
         entries, now, nearest = self.entries, modes(), OTHER_MODES - 1
         other: OtherValueError | None = None
         began = timeline.start()
@@ -138,8 +135,7 @@ class Compiled:
                 self._find_native()
             replayed, result = self._run(entry, found, args, kwargs)
             if replayed:
-                if result is not FAULT:
-                    self._settle(entry)
+                self._settle(entry)
                 return result
             nearest, self.missed, began = len(entry.labels), str(result), timeline.start()
             if isinstance(result, OtherValueError):

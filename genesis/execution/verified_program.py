@@ -69,9 +69,9 @@ class _VerifiedProgram:
         program: Any = self._program
         self._slots.check(program.filled(words), known)
 
-    def run(self, values: Sequence[int | float], *completion: Completion, **around: Any) -> Fault | None:
-        self._slots.check(values, known=KNOWN if around else 0)
-        return self._program.run(values, *completion, **around)
+    def run(self, values: Sequence[int | float], *completion: Completion) -> Fault | None:
+        self._slots.check(values, known=0)
+        return self._program.run(values, *completion)
 
 
 class _Slots:

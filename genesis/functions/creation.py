@@ -18,13 +18,15 @@ from genesis.tensor.dispatch import call, filled
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.out import takes_out
 
+_INT = frozenset((int,))
+
 
 def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     """The shape given as `f(2, 3)` or `f((2, 3))`; raises for extents that are not nonnegative ints."""
     is_one = len(size) == 1 and size[0].__class__ is not int and isinstance(size[0], Sequence)
     extents: Sequence[Any] = size[0] if is_one else size  # type: ignore[assignment]
-    try:
-        shape = tuple([extent.__index__() for extent in extents])  # on traced numbers, `operator.index` fails
+    try:  # on traced numbers, which say that their class is int, `operator.index` fails
+        shape = tuple(extents) if _INT.issuperset(map(type, extents)) else tuple([extent.__index__() for extent in extents])
     except AttributeError:
         raise TypeError(f"{name}: extents must be ints, got {tuple(extents)}") from None
     if shape and min(shape) < 0:

@@ -125,6 +125,8 @@ def _plain_items(tensor: Tensor, index: Index) -> tuple[Item, ...] | None:
     """The items of a dense tensor's view for ints, slices, new axes and an ellipsis; None for what `_parsed` takes."""
     if isinstance(tensor, CompositeTensor):
         return None
+    if type(index) is int and tensor._array.node.shape:
+        return (index,)
     items: list[Item] = []
     new, dots = 0, -1
     for part in index if index.__class__ is tuple else (index,):  # type: ignore[union-attr]

@@ -103,6 +103,24 @@ def of_code(ask: Callable[..., T]) -> Callable[..., T]:
     return answer
 
 
+_Answers = dict[tuple[str, tuple[Any, ...]], Any]  # of `of_code`
+
+
+@functools.lru_cache(1 << 12)
+def _code(
+    axes: tuple[tuple[int, bool], ...], lane: int | None, instructions: tuple[Instruction, ...], roles: tuple[str, ...],
+    unrolled: tuple[tuple[int, int], ...], tiled: int | None,
+) -> tuple[str, str, tuple[Instruction, ...], _Answers]:
+    """What all kernels of one code share: its text and name, its instructions, and what is known of it."""
+    known = dict(unrolled)
+    extents = [str(known[a]) if a in known else f"w{word}" for a, (word, _) in enumerate(axes)]
+    shape = ", ".join(f"{'reduce' if r else 'keep'} {e}" for e, (_, r) in zip(extents, axes, strict=True))
+    across = "" if tiled is None else f" tiled {tiled}"
+    lines = [f"axes [{shape}] lane {lane}{across}", "words " + " ".join(roles)]
+    text = "\n".join([*lines, *(i.text(n) for n, i in enumerate(instructions))])
+    return text, "genesis_" + digest(text.encode()).hexdigest()[:16], instructions, {}
+
+
 class Kernel:
     """A loop nest over `axes` (word of the extent, reduced) with `lane` the innermost one, run as vectors.
 
@@ -117,21 +135,11 @@ class Kernel:
         self, axes: Sequence[tuple[int, bool]], lane: int | None, instructions: Sequence[Instruction],
         words: Sequence[KernelArg], unrolled: Mapping[int, int], tiled: int | None, origins: Sequence[int],
     ) -> None:
-        self.axes = tuple(axes)
-        self.lane = lane
-        self.tiled = tiled
-        self.unrolled = unrolled
-        self.instructions = tuple(instructions)
-        self.words = tuple(words)
-        self.origins = tuple(origins)
-        extents = [str(unrolled[a]) if a in unrolled else f"w{word}" for a, (word, _) in enumerate(self.axes)]
-        shape = ", ".join(f"{'reduce' if r else 'keep'} {e}" for e, (_, r) in zip(extents, self.axes, strict=True))
-        across = "" if tiled is None else f" tiled {tiled}"
-        lines = [f"axes [{shape}] lane {lane}{across}", "words " + " ".join(w.role for w in self.words)]
-        lines += [i.text(n) for n, i in enumerate(self.instructions)]
-        self.text = "\n".join(lines)
-        self.answers: dict[tuple[str, tuple[Any, ...]], Any] = {}  # of `of_code`
-        self.name = "genesis_" + digest(self.text.encode()).hexdigest()[:16]
+        self.axes, self.lane, self.unrolled, self.tiled = tuple(axes), lane, unrolled, tiled
+        self.words, self.origins = tuple(words), tuple(origins)
+        roles = tuple([w.role for w in words])
+        code = _code(self.axes, lane, tuple(instructions), roles, tuple(unrolled.items()), tiled)
+        self.text, self.name, self.instructions, self.answers = code
 
     def renamed(self, names: Mapping[int, int]) -> Kernel:
         """The same code over other values: `names` maps each value to its replacement."""

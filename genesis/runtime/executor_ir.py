@@ -29,7 +29,6 @@ FAULT_WORDS = 4
 PATIENCE = 50_000_000  # nanoseconds that a run lets signals wait
 SHARE = 16  # after a wait for the interpreter, which another thread may have, a run goes on for so many times as long
 AGAIN = -2  # the flag of a launch that waits
-STAYS = 1  # added to a program's address: its run is not to be left
 _RAISED = -1
 
 # Relocations run before all launches: argument blocks are complete, so launches need no look-ups.
@@ -61,8 +60,9 @@ _RUN = """
 %relocation = type { ptr, i64, i64 }
 
 ; Run the launches in order, from the one on that the outcome says. Return the fault record's flag: 0 if all ran, else the
-; launch that set it was the last; or RAISED, as the interpreter's thread, if a handler of signals has raised.
-define internal i64 @run(ptr %program, i1 %leaves, ptr %thread) {
+; launch that set it was the last; or RAISED, as the interpreter's thread, if a handler of signals has raised. Without a
+; thread it is not left.
+define internal i64 @run(ptr %program, ptr %thread) {
 entry:
   %launches.count = load i64, ptr %program
   load %program: 1 ptr launches, 2 i64 relocations.count, 3 ptr relocations, 4 ptr slots, 5 ptr fault, 6 ptr team, 7 ptr clock
@@ -70,7 +70,7 @@ entry:
   %outcome = load ptr, ptr %slots
   %before = load i64, ptr %outcome
   %begin = lshr i64 %before, 1
-  %is.timed = icmp ne ptr %thread, null             ; else it is not left, and nobody asks for the time
+  %is.timed = icmp ne ptr %thread, null             ; else nobody asks for the time
   br label %relocate
 
 RELOCATE
@@ -96,7 +96,7 @@ passed:
   br i1 %unset, label %start.time, label %leave
 start.time:
   %deadline.new = add i64 %now, %patience
-  %deadline.first = select i1 %leaves, i64 %deadline.new, i64 MOST
+  %deadline.first = select i1 %is.timed, i64 %deadline.new, i64 MOST
   br label %launch.one
 leave:
   %come.to = shl i64 %l, 1
@@ -161,22 +161,16 @@ declare i32 @PyErr_CheckSignals()
 """
 
 _AS_PYTHON_FUNCTION = """
-; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter. With
-; STAYS added to the address, no handler of signals comes between its launches.
+; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter.
 define ptr @genesis_run(ptr %self, ptr %address) {
 entry:
-  %tagged = call ptr @PyLong_AsVoidPtr(ptr %address)
-  %tagged.word = ptrtoint ptr %tagged to i64
-  %stays = and i64 %tagged.word, STAYS
-  %leaves = icmp eq i64 %stays, 0
-  %word = sub i64 %tagged.word, %stays
-  %program = inttoptr i64 %word to ptr
+  %program = call ptr @PyLong_AsVoidPtr(ptr %address)
   load %program: 6 ptr team
   %under.way = getelementptr i64, ptr %team, i64 UNDER_WAY
   %outer = load i64, ptr %under.way                ; a handler of signals within a run may run another
   store i64 1, ptr %under.way
   %thread = call ptr @PyEval_SaveThread()
-  %flag = call i64 @run(ptr %program, i1 %leaves, ptr %thread)
+  %flag = call i64 @run(ptr %program, ptr %thread)
   %has.raised = icmp eq i64 %flag, RAISED
   br i1 %has.raised, label %raised, label %returned
 raised:                                           ; the handler's exception is the interpreter's
@@ -217,7 +211,7 @@ def clock_ir() -> str:
 
 
 def program_ir() -> str:
-    """`i64 run(program, leaves, thread)`."""
+    """`i64 run(program, thread)`."""
     return fork_join_ir() + clock_ir() + _with_numbers(_RUN)
 
 
@@ -227,7 +221,7 @@ def run_ir() -> str:
 
 
 def _with_numbers(text: str) -> str:
-    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE, "STAYS": STAYS,
+    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE,
                "RELOCATE": relocate_ir("entry", "%relocations.count"), "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN,
                "RAISED": _RAISED, "MOST": (1 << 63) - 1}
     return with_fields(re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), text))

@@ -263,7 +263,7 @@ ADD         the word at a += number b
   br label %next
 
 RUN         run the program at a; if none of its kernels has reported a fault: go on c instructions further down
-  %fault = call i64 @run(ptr %a.word, i1 false, ptr null)
+  %fault = call i64 @run(ptr %a.word, ptr null)
   %skips = icmp eq i64 %fault, 0
 
 MISS        the call is missed

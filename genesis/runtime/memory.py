@@ -224,7 +224,8 @@ class Buffer:
     @classmethod
     def wrap(cls, array: np.ndarray) -> Buffer:
         """The memory of an outside array, from its lowest element to its highest; the array is kept alive."""
-        low, high = np.lib.array_utils.byte_bounds(array)
+        low = array.__array_interface__["data"][0]
+        low, high = (low, low + array.nbytes) if array.flags.c_contiguous else np.lib.array_utils.byte_bounds(array)
         buffer = cls.outside(low, high - low, CPU, array)
         buffer.writeable = array.flags.writeable
         return buffer

@@ -16,11 +16,10 @@ import itertools
 import struct
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 from genesis.runtime import executor_ir
-from genesis.runtime.completion import UNOBSERVED, Completion, Fault
+from genesis.runtime.completion import Completion, Fault
 from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.team import team
@@ -118,7 +117,7 @@ class NativeProgram:
     refused = ""
 
     __slots__ = (
-        "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_slot_format", "_staying", "_words", "_workers", "address",
+        "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_slot_format", "_words", "_workers", "address",
     )
 
     def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
@@ -126,7 +125,6 @@ class NativeProgram:
         self._clock = array("q", [0]) * (2 * len(launches) + 2)
         self._words = _assemble(launches, packer.size // 8 - RUN_SLOTS, self._clock.buffer_info()[0])
         self.address = self._words.buffer_info()[0]
-        self._staying = self.address + executor_ir.STAYS
         self._slot_format = slot_format
         self._pack_into = packer.pack_into
         self._run = _native_run()
@@ -134,18 +132,15 @@ class NativeProgram:
         self._keep = tuple(keep)
         self._is_prepared = False  # its slots are set for a run that has not ended
 
-    def run(
-        self, values: Sequence[int | float] = (), completion: Completion = UNOBSERVED, before: Iterable[None] = (),
-        undo: Iterable[None] = (),
-    ) -> Fault | None:
+    def run(self, values: Sequence[int | float] = (), completion: Completion | None = None) -> Fault | None:
         """Run every launch with these slot values; return the fault that stopped it, if one did.
 
         One run at a time is active in the process; `completion` is set when this one is complete. If it takes long, signal
         handlers run between two launches. If one raises, the run is suspended: with the same `completion` and slot values it
-        is continued. Without a `completion`, and with `before`, it is not interrupted. `before` is iterated before the
-        launches and, after a fault, `undo`, in one C call: if both are C iterators, no interrupt comes between. `undo`
-        requires `before`.
+        is continued.
         """
+        if completion is None:
+            completion = Completion()
         # One run at a time, as the team serves one launch, and slots are written into the program.
         with team.lock:
             if self._workers > team.size:
@@ -154,14 +149,9 @@ class NativeProgram:
             self._is_prepared = True
             self._pack_into(self._words, SLOTS_OFFSET, completion.address, *values)
             counts["native_calls"] += 1
-            address = self._staying if before or completion is UNOBSERVED else self.address
             began = timeline.spans is not None and timeline.start()
             try:
-                if before:
-                    # These iterators are C code, so no interrupt is raised between `before`, the run and `undo`.
-                    flagged: int = all(chain(filter(None, before), map(self._run, (address,)), filter(None, undo)))  # to 0
-                else:
-                    flagged = self._run(address)
+                flagged = self._run(self.address)
                 return Fault(*_FAULT.unpack_from(self._words, FAULT_OFFSET)) if flagged else None
             finally:
                 self._is_prepared = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from genesis.ir.dtypes import (
     dtype_of_scalar,
     from_numpy_dtype,
     get_default_dtype,
+    int64,
     promote,
     refuse_complex_number,
     refuse_number,
@@ -30,7 +32,8 @@ from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
 from genesis.tensor.dispatch import call, moved
 from genesis.tensor.handle import Tensor, from_values, method, new_root, tensor_of
-from genesis.tracing.recording_hooks import python_data, refuse
+from genesis.tracing.memory import LINE, NUMBERS, Memory
+from genesis.tracing.recording_hooks import made_from_python, python_data, refuse
 from genesis.tracing.state import recording
 from genesis.tracing.trace import Array
 
@@ -62,13 +65,14 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
     """
     refuse("the memory of a NumPy array is shared")
     dtype = from_numpy_dtype(values.dtype)
+    if values.flags.c_contiguous:
+        return over_buffer(Buffer.wrap(values), contiguous_layout(values.shape), dtype, requires_grad)
     size = values.itemsize
     if any(s % size for s in values.strides):
         raise ArgumentError(f"a NumPy array of {size}-byte elements with strides {values.strides} has no tensor; copy() it")
     buffer = Buffer.wrap(values)
     offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
-    strides = contiguous_strides(values.shape) if values.flags.c_contiguous else tuple(s // size for s in values.strides)
-    return over_buffer(buffer, Layout(values.shape, strides, offset), dtype, requires_grad)
+    return over_buffer(buffer, Layout(values.shape, tuple(s // size for s in values.strides), offset), dtype, requires_grad)
 
 
 def from_outside(array: Outside) -> Tensor:
@@ -119,13 +123,33 @@ def from_data(data: Tree, dtype: DType | None = None, requires_grad: bool = Fals
     dtype = None if dtype is None else as_dtype("tensor", dtype)
     if isinstance(data, Tensor):
         return _copied(data, dtype, requires_grad, device)
-    values = as_numpy(python_data(data), dtype)
+    data = python_data(data)
+    if dtype is None and target is CPU and not requires_grad and (line := _line(data)) is not None:
+        return line
+    values = as_numpy(data, dtype)
     kind = from_numpy_dtype(values.dtype)
     if requires_grad and dtype is None and kind.category < 2:
         kind = get_default_dtype()
     result = from_values(values, kind, target)
     result.requires_grad = requires_grad
     return result
+
+
+def _line(data: Tree) -> Tensor | None:
+    """The tensor of one Python number, or of a short list of such of one type, by ctypes; None of other data."""
+    numbers: Any = data if data.__class__ in (list, tuple) else (data,)
+    kinds = {*map(type, numbers)} if len(numbers) <= LINE else ()
+    if len(kinds) != 1:
+        return None
+    [kind] = kinds
+    dtype = get_default_dtype() if kind is float else int64 if kind is int else bool_
+    if dtype not in NUMBERS or kind not in (bool, int, float):
+        return None
+    if kind is int and not -(1 << 63) <= min(numbers) <= max(numbers) < 1 << 63:
+        return None
+    array = Array.over(Memory.of_line(numbers, (len(numbers),) if numbers is data else (), dtype), dtype)
+    made_from_python(array)
+    return new_root(array)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # overflow is inf, as in kernels

@@ -305,8 +305,7 @@ def tensors_in(arguments: CallArguments) -> list[Tensor]:
 
 def from_values(values: np.ndarray, dtype: DType, device: Device = CPU) -> Tensor:
     """A tensor with a copy of `values`, converted to `dtype`."""
-    memory = Memory.of(values, dtype, device)
-    array = Array.realized(memory.buffer, memory.layout, dtype)
+    array = Array.over(Memory.of(values, dtype, device), dtype)
     made_from_python(array)
     return new_root(array)
 

@@ -14,6 +14,7 @@ from genesis.ir.dtypes import STORED, DType, bool_, float32, float64, int8, int1
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, from_values, root_of
+from genesis.tracing.memory import Memory, rows_of
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
@@ -24,7 +25,13 @@ _LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
 
 
 def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
-    """The values of a small tensor of `dtype`, to be read at once; None unless they have been computed, on the host.
+    """The values of a small tensor, as `computed_memory` has them, to be read at once."""
+    memory = computed_memory(tensor, dtype)
+    return None if memory is None else memory.read(dtype)
+
+
+def computed_memory(tensor: object, dtype: DType) -> Memory | None:
+    """The memory of a small tensor of `dtype`; None unless its values have been computed, on the host.
 
     None too if a gradient may ask where they came from. The caller holds LOCK, as a compiled call in another thread may write
     them.
@@ -42,12 +49,14 @@ def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
     if buffer.nbytes > SMALL and node.nbytes > SMALL:
         return None
     if root is not tensor:
-        memory = memory.at(tensor.layout, dtype, dtype)  # type: ignore[attr-defined]
-    return memory.read(dtype)  # type: ignore[no-any-return]
+        part = tensor._array.memory  # type: ignore[attr-defined]
+        is_present = part is not None and part.buffer is buffer and tensor._seen == root._changes  # type: ignore[attr-defined]
+        return part if is_present else memory.at(tensor.layout, dtype, dtype)  # type: ignore[attr-defined, no-any-return]
+    return memory  # type: ignore[no-any-return]
 
 
-def all_in_memory(tensors: Sequence[object]) -> list[np.ndarray] | None:
-    """`values_in_memory` of many tensors of one dtype; None for few, and if a recorded call or a transform may ask for them.
+def all_in_memory(tensors: Sequence[object]) -> list[Memory] | None:
+    """`computed_memory` of many tensors of one dtype; None for few, and if a recorded call or a transform may ask for them.
     The caller holds LOCK.
     """
     state = thread_state
@@ -58,10 +67,10 @@ def all_in_memory(tensors: Sequence[object]) -> list[np.ndarray] | None:
     if dtype in STORED:
         return None
     for tensor in tensors:
-        values = values_in_memory(tensor, dtype)
-        if values is None:
+        memory = computed_memory(tensor, dtype)
+        if memory is None:
             return None
-        found.append(values)
+        found.append(memory)
     return found
 
 
@@ -70,11 +79,22 @@ def joined_in_memory(join: AnyFunction, tensors: Sequence[Tensor], *settings: An
     if not all([setting.__class__ is int for setting in settings]):
         return None
     with LOCK:
-        values = all_in_memory(tensors)
+        memories = all_in_memory(tensors)
+        if memories is None:
+            return None
+        dtype = tensors[0].dtype
         try:
-            return None if values is None else from_values(join(values, *settings), tensors[0].dtype)
+            return from_values(_joined(join, memories, dtype, settings), dtype)
         except (TypeError, ValueError):  # the row says what would be right
             return None
+
+
+def _joined(join: AnyFunction, memories: Sequence[Memory], dtype: DType, settings: Sequence[int]) -> np.ndarray:
+    """What NumPy's `join` makes of memories."""
+    rows = rows_of(memories, dtype) if join in (np.stack, np.concatenate) and not any(settings) else None
+    if rows is None:
+        return join([memory.read(dtype) for memory in memories], *settings)  # type: ignore[no-any-return]
+    return rows if join is np.stack else rows.reshape(-1, *rows.shape[2:])
 
 
 def selected_in_memory(tensor: Tensor, index: Tensor | list[int]) -> Tensor | None:
@@ -98,7 +118,7 @@ def equal_in_memory(tensor: Tensor, other: Tensor) -> bool | None:
         return None
     with LOCK:
         values, others = values_in_memory(tensor, dtype), values_in_memory(other, dtype)
-        return None if values is None or others is None else bool((values == others).all())
+        return None if values is None or others is None else b"\0" not in (values == others).tobytes()
 
 
 @cache

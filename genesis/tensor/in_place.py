@@ -134,7 +134,7 @@ def _is_written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
         return False
     computed = realize(value)
 
-    def overwrite(memory: Memory) -> bool:
+    def overwrite(memory: Memory, is_known: bool) -> bool:
         memory.at(tensor.layout, tensor.dtype, root.dtype).overwrite(computed, tensor.dtype)
         return True
 
@@ -302,8 +302,14 @@ def _store(root: Tensor, value: Tensor) -> None:
 
 def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """Run operation `name` on `tensor` and put the result into it."""
-    read_in_root(tensor)
+    if tensor._base is not None:
+        read_in_root(tensor)
     value, change = call(OPERATIONS[name], (tensor, *arguments), attributes), None
+    if tensor.__class__ is Tensor and value.__class__ is Tensor:
+        array, own = value._array, tensor._array.node
+        is_like = array.node.shape == own.shape and array.node.dtype is own.dtype
+        if is_like and _is_replaced(tensor, array, last_change(array)):
+            return tensor
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:

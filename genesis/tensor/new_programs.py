@@ -40,7 +40,7 @@ class _Part:
         asked: the number of calls before the last one that was asked of.
         follows: whether the trace continues another one, and
         goes_on: whether another continues it.
-        returned: whether a call has returned to a place.
+        returned: the places that calls have returned to.
         is_new: whether it has steps that no trace had before.
         whole: whether it recurs, and so is not ended any more.
     """
@@ -51,7 +51,8 @@ class _Part:
         self.scopes = {_place(code, offset, scope): scope for _, code, offset, scope, _ in trace.lines}
         self.asked = -1
         self.follows = follows
-        self.goes_on = self.is_new = self.returned = self.whole = False
+        self.goes_on = self.is_new = self.whole = False
+        self.returned: set[Place] = set()
 
 
 _parts: WeakKeyDictionary[Trace, _Part] = WeakKeyDictionary()
@@ -101,8 +102,8 @@ def _returns_too_often(trace: Trace, part: _Part) -> bool:
     if code is None or len(trace.nodes) < (LEAST_ROUNDS if before is scope else LEAST_NODES):
         return False
     counts, at = _returns.setdefault(code, {}), place[1:]
-    if before is not part and not part.returned and counts.get(at, 0) <= MOST_WHOLE:
-        part.returned = True
+    if before is not part and place not in part.returned and counts.get(at, 0) <= MOST_WHOLE:
+        part.returned.add(place)
         counts[at] = counts.get(at, 0) + 1
     return counts.get(at, 0) > MOST_WHOLE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +19,23 @@ from genesis.tracing.trace import Array
 FEW = 1 << 16  # bytes of a tensor that is copied before a write, if others may see its memory
 
 
-def written_at_once(root: Tensor, tensor: Tensor, write: Callable[[Memory], bool]) -> bool:
+def written_at_once(root: Tensor, tensor: Tensor, write: Callable[[Memory, bool], bool]) -> bool:
     """Have `write` change memory with the values of `root`, for `tensor`, which is it or its view; whether it has.
 
-    The caller holds LOCK. A signal handler that writes to the tensor in between has done so before.
+    It is told whether the former value is anybody else's. The caller holds LOCK. A signal handler that writes to the tensor in
+    between has done so before.
     """
     while True:
         changes, memory = root._changes, writable_memory(root, tensor)
-        if memory is None or not write(memory):
+        if memory is None:
             return False
-        # Arrays are immutable: another value, another one.
-        array = Array.realized(memory.buffer, memory.layout, root._array.node.dtype)
+        array = root._array
+        is_known = (array.memory is not memory or array.trace is not None or tensor._array.trace is not None
+                    or memory.buffer.origin is not None)
+        if not write(memory, is_known):
+            return False
+        if is_known:  # arrays are immutable: another value, another one
+            array = Array.over(memory, array.node.dtype)
         if root._changes == changes:
             root._array, root._changes = array, changes + 1
             return True
@@ -41,19 +48,18 @@ def writable_memory(root: Tensor, tensor: Tensor) -> Memory | None:
     None for other values, pending ones but for constants, and those that the outside sees. The caller holds LOCK, and has no
     names for their arrays.
     """
-    memories = [root._array.memory]
-    if memories[0] is None:
+    owned: list[Any] = [root._array.memory]
+    if owned[0] is None:
         return _filled(root._array)
-    if memories[0].buffer.device is not CPU or memories[0].buffer.shared:
+    if owned[0].buffer.device is not CPU or owned[0].buffer.shared:
         return None
-    is_own = is_sole_owner([root._array], 1) and is_sole_owner(memories, 1)
-    views = 0
-    if tensor is not root and tensor._array.memory is not None and tensor._array.memory.buffer is memories[0].buffer:
-        views = 1
-        is_own = is_own and is_sole_owner([tensor._array], 1) and is_sole_owner([tensor._array.memory], 1)
-    if is_own and is_sole_owner([memories[0].buffer], 1 + views):
-        return memories[0]
-    return memories[0].copied(root.dtype, CPU) if root._array.node.nbytes <= FEW else None
+    owned.append(root._array)
+    has_view = tensor is not root and tensor._array.memory is not None and tensor._array.memory.buffer is owned[0].buffer
+    if has_view:
+        owned += tensor._array, tensor._array.memory
+    if is_sole_owner(owned, 1) and is_sole_owner([owned[0].buffer], 1 + has_view):
+        return owned[0]  # type: ignore[no-any-return]
+    return owned[0].copied(root.dtype, CPU) if root._array.node.nbytes <= FEW else None  # type: ignore[no-any-return]
 
 
 def _filled(array: Array) -> Memory | None:

@@ -33,7 +33,7 @@ def sent(arrays: Sequence[Array], device: Device, leaves: Sequence[object] = ())
                 continue
             memory = realize(array).copied(array.node.dtype, device)
             if leaf is None and not (array.node.differentiable and thread_state.grad_enabled):
-                results.append(Array.realized(memory.buffer, memory.layout, array.node.dtype))
+                results.append(Array.over(memory, array.node.dtype))
                 continue
             trace, index = array.trace, array.index
             if leaf is not None:

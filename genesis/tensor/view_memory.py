@@ -30,7 +30,7 @@ def array_over(array: Array, memory: Memory, derived: bool) -> Array:
         node = array.node
         if array.trace is None and node.op == "input" and node.shape == memory.layout.shape:  # realized before
             return Array(None, -1, node, memory)
-        return Array.realized(memory.buffer, memory.layout, node.dtype)
+        return Array.over(memory, node.dtype)
     assert array.trace is not None
     if not array.trace.closed:  # a call into the same trace would read the computed value
         flush(array.trace)

@@ -12,7 +12,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.handle import Tensor, root_of
-from genesis.tensor.in_memory import SMALL, number_for, values_in_memory
+from genesis.tensor.in_memory import SMALL, computed_memory, number_for, values_in_memory
 from genesis.tensor.in_place import note, takes_writes
 from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
@@ -41,18 +41,22 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
             return False
         layout = tensor._layout
 
-        def assign(memory: Memory) -> bool:
-            part = (memory if layout is None else memory.at(layout, dtype, dtype)).read(dtype)
+        def assign(memory: Memory, is_known: bool) -> bool:
+            target = memory if layout is None else memory.at(layout, dtype, dtype)
             try:
-                if not _is_little(part, at):
+                if at is Ellipsis and isinstance(given, Memory) and given.layout.shape == target.layout.shape:
+                    target.overwrite(given, dtype)
+                elif _is_little(part := target.read(dtype), at):
+                    part[at] = given.read(dtype) if isinstance(given, Memory) else given
+                else:
                     return False
-                part[at] = given
             except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
                 return False
-            change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
-            note(root._array, change)
-            if tensor is not root:
-                note(tensor._array, change)
+            if is_known:
+                change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
+                note(root._array, change)
+                if tensor is not root:
+                    note(tensor._array, change)
             return True
 
         return written_at_once(root, tensor, assign)
@@ -81,6 +85,8 @@ def _index(index: object) -> Any:
     """The index of an array; None for others than ints, slices and single tensors in memory."""
     if isinstance(index, Tensor):
         return values_in_memory(index, index.dtype) if index.dtype in (int64, bool_) and index.shape else None
+    if index.__class__ is int or index is Ellipsis:
+        return index
     parts = index if isinstance(index, tuple) else (index,)
     return index if all(map(_is_plain_part, parts)) else None
 
@@ -94,14 +100,14 @@ def _is_plain_part(part: object) -> bool:
 
 
 def _given(value: object, dtype: DType) -> Any:
-    """The value as NumPy writes it; None for what is not in memory, or needs a conversion that NumPy does otherwise. A small
-    pending value is computed now, if few calls lead to it."""
+    """The number as NumPy writes it, or a tensor's memory; None for what is not in memory, or what NumPy converts otherwise.
+    A small pending value is computed now, if few calls lead to it."""
     if not isinstance(value, Tensor):
         return number_for(value, dtype)
     array = value._array
     if array.memory is None and not array.node.differentiable and array.node.nbytes <= FEW and takes_writes(array.trace):
         realize(array)
-    return values_in_memory(value, dtype)
+    return computed_memory(value, dtype)
 
 
 replayable_module(__name__)

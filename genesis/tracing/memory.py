@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import DType, bool_, float32, float64, int32, int64, uint8
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import META, Device
@@ -16,6 +18,17 @@ from genesis.runtime.memory import Buffer
 
 _new = object.__new__
 _FEW = 4096  # bytes that are copied twice in less time than NumPy takes to say where they are
+LINE = 64  # numbers that ctypes reads and writes in less time than NumPy takes to make an array
+NUMBERS: dict[DType, Any] = {
+    float32: ctypes.c_float, float64: ctypes.c_double, int64: ctypes.c_int64, int32: ctypes.c_int32, uint8: ctypes.c_uint8,
+    bool_: ctypes.c_bool,
+}
+
+
+@functools.lru_cache(maxsize=1024)
+def _array_of(kind: Any, extent: int) -> Any:
+    """The type of an array of ctypes' numbers."""
+    return kind * extent
 
 
 class Memory:
@@ -55,7 +68,14 @@ class Memory:
             ctypes.memmove(buffer.ptr, source.tobytes() if source.nbytes <= _FEW else source.ctypes.data, buffer.nbytes)
         else:
             device.memory.write(buffer.ptr, source)
-        return cls(buffer, contiguous_layout(values.shape), dtype)
+        return cls.laid(buffer, contiguous_layout(values.shape), 0, None)
+
+    @classmethod
+    def of_line(cls, numbers: Sequence[float], shape: Shape, dtype: DType) -> Memory:
+        """New memory of the host with Python numbers, which fit `dtype` or overflow to inf."""
+        buffer = Buffer(len(numbers) * dtype.itemsize)
+        _array_of(NUMBERS[dtype], len(numbers)).from_address(buffer.ptr)[:] = numbers
+        return cls.laid(buffer, contiguous_layout(shape), 0, None)
 
     @classmethod
     def unwritten(cls, shape: Shape, dtype: DType, device: Device) -> Memory:
@@ -87,9 +107,20 @@ class Memory:
         if not self.buffer.device.memory.is_host:
             return self.numpy(dtype)
         shape, strides, offset = self.layout
+        if 0 in shape:
+            return np.empty(shape, dtype.numpy)
         size = dtype.itemsize
         steps = None if self.strides is None else tuple([stride * size for stride in strides])
         return np.ndarray(shape, dtype.numpy, self.buffer.block(), offset * size, steps)
+
+    def listed(self, dtype: DType) -> Any:
+        """The elements as nested lists of numbers; one number, if 0-d."""
+        shape, kind = self.layout.shape, NUMBERS.get(dtype)
+        is_line = kind is not None and self.strides is None and len(shape) == 1 and shape[0] <= LINE
+        if is_line and self.buffer.device.memory.is_host:
+            return _array_of(kind, shape[0]).from_address(self.pointer)[:]
+        values, computed = self.read(dtype), dtype.compute
+        return (values if computed is dtype else values.astype(computed.numpy)).tolist()
 
     def mapped(self, element_map: str, dtype: DType) -> Memory:
         """A copy of the values with an element map (such as conjugation) applied."""
@@ -97,10 +128,15 @@ class Memory:
         return Memory.of(np.conj(values) if element_map == "conjugates" else -values, dtype, self.buffer.device)
 
     def overwrite(self, source: Memory, dtype: DType) -> None:
-        """Overwrite this memory with the values of `source`, of the same shape and dtype."""
+        """Overwrite this memory with the values of `source`, of the same shape and dtype. Raises ValueError for memory that the
+        outside gave for reading."""
         device = self.buffer.device
-        if device.memory.is_host:
-            self.numpy(dtype)[...] = source.numpy(dtype)
+        if not self.buffer.writeable:
+            raise ValueError("assignment destination is read-only")
+        if device.memory.is_host and source.buffer.device.memory.is_host and self.strides is None is source.strides:
+            ctypes.memmove(self.pointer, source.pointer, math.prod(self.layout.shape) * dtype.itemsize)
+        elif device.memory.is_host:
+            self.read(dtype)[...] = source.read(dtype)
         elif self.layout.is_contiguous and source.layout.is_contiguous and device is source.buffer.device:
             device.memory.copy(self.pointer, source.pointer, math.prod(self.layout.shape) * dtype.itemsize)
         else:
@@ -118,3 +154,13 @@ class Memory:
         if self.strides is None:
             return self.buffer.numpy(dtype.numpy, at.shape, None, at.offset * size)
         return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)
+
+
+def rows_of(memories: Sequence[Memory], dtype: DType) -> np.ndarray | None:
+    """(count, *shape): a copy of the values of contiguous memories of one shape, on the host; None for others, and 0-d ones."""
+    shape = memories[0].layout.shape
+    if not shape or not all([memory.strides is None and memory.layout.shape == shape for memory in memories]):
+        return None
+    block = _array_of(ctypes.c_ubyte, math.prod(shape) * dtype.itemsize)
+    parts = [block.from_address(memory.pointer) for memory in memories]
+    return np.frombuffer(b"".join(parts), dtype.numpy).reshape(len(memories), *shape)

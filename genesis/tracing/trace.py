@@ -85,8 +85,15 @@ class Array:
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
         """An array over memory with computed values."""
-        node, start, strides = _in_memory(layout, dtype)
-        return cls(None, -1, node, Memory.laid(buffer, layout, start, strides))
+        array = _new(cls)
+        array.node, start, strides = _in_memory(layout, dtype)
+        array.trace, array.index, array.memory = None, -1, Memory.laid(buffer, layout, start, strides)
+        return array
+
+    @classmethod
+    def over(cls, memory: Memory, dtype: DType) -> Array:
+        """An array over the memory of computed values."""
+        return cls(None, -1, _in_memory(memory.layout, dtype)[0], memory)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -131,6 +131,20 @@ def test_what_has_no_new_size_is_planned_no_more(monkeypatch, loss, share):
     assert planned[-1] == planned[-2] == planned[-3]
 
 
+def test_a_program_is_ended_at_all_of_its_places_from_the_same_size_on(monkeypatch):
+    """At its layers and at steps in time, behind them, whose lengths are of few kinds."""
+    planned, lower = [], plans.read_or_lower
+    monkeypatch.setattr(plans, "read_or_lower", lambda nodes, *rest: planned.append(len(nodes)) or lower(nodes, *rest))
+    model, recurrent, largest = layered(genesis), genesis.nn.LSTM(9, 4), []
+    for length in range(33, 33 + MOST_WHOLE + 6):
+        planned.clear()
+        states, _ = recurrent(model(genesis.zeros(1, length, dtype=genesis.int64)).transpose(0, 1))
+        states.sum().backward()
+        recurrent.weight_hh_l0.grad.tolist()
+        largest.append(max(planned))
+    assert max(largest[-3:]) < 0.5 * min(largest[:MOST_WHOLE]), largest
+
+
 def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
     sizes = [*range(20, 20 + MOST_WHOLE // 2)] * 5
     before = counts["flushes"]

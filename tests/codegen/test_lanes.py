@@ -12,6 +12,7 @@ from test_vector_math import compiled
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.arithmetic import Arithmetic
 from genesis.codegen.cpu.lanes import Lanes
+from genesis.codegen.cpu.partial_stores import store_apart, store_first
 from genesis.codegen.cpu.registers import I64
 from genesis.codegen.cpu.vector_math import random_bits
 
@@ -174,6 +175,25 @@ def test_masked_tail_touches_nothing_beyond_it(dtype: str) -> None:
 
     compiled(emit, WIDTH, 2)(source.ctypes.data, target.ctypes.data, WIDTH)
     np.testing.assert_array_equal(target, np.arange(WIDTH) < 11)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "int8"])
+def test_stores_without_masks_write_the_first_elements_alone(dtype: str) -> None:
+    def emit(b: Lanes, pointers: list[ir.Value], index: ir.Value) -> None:
+        source, first, apart = pointers
+        x = b.load(b.element_pointer(source, index, dtype), dtype)
+        count = b.builder.sub(b.builder.udiv(index, I64(WIDTH)), I64(1))
+        store_first(b.builder, x, b.element_pointer(first, index, dtype), count)
+        target = b.element_pointer(apart, b.builder.mul(index, I64(3)), dtype)
+        store_apart(b.builder, {0: x, 2: b.add(x, x)}, target, 3, b.first_lanes(count))
+
+    counts = np.arange(-1, WIDTH + 2)
+    source = np.arange(counts.size * WIDTH).reshape(-1, WIDTH).astype(dtype)
+    first, apart = np.zeros_like(source), np.zeros((*source.shape, 3), dtype)
+    compiled(emit, WIDTH, 3)(source.ctypes.data, first.ctypes.data, apart.ctypes.data, source.size)
+    wanted = np.where(np.arange(WIDTH) < counts[:, None], source, 0)
+    np.testing.assert_array_equal(first, wanted)
+    np.testing.assert_array_equal(apart, np.stack([wanted, np.zeros_like(wanted), 2 * wanted], axis=-1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])

@@ -288,6 +288,25 @@ def test_what_a_signal_handler_writes_in_between_stays(change, shape):
     assert moment > 5
 
 
+@pytest.mark.parametrize("write", [
+    lambda library, x: x.zero_(), lambda library, x: x.fill_(2.5), lambda library, x: x[1].copy_(x[0]),
+    lambda library, x: x.copy_(library.arange(3.0)), lambda library, x: x.t().copy_(x.t().flip(0).clone()),
+])
+def test_filling_and_copying_leave_what_others_have(write):
+    seen = []
+    for library in (genesis, torch):
+        x, w = computed(library.arange(6.0).reshape(2, 3).clone()), library.ones(2, 3, requires_grad=True)
+        row, former, pending, kept = x[1], x.clone(), x + 1, (x * w).sum()
+        write(library, x)
+        seen.append([each.tolist() for each in (x, row, former, pending, kept)])
+        with pytest.raises(RuntimeError):
+            kept.backward()
+        lent = x.numpy()
+        write(library, x)
+        assert lent.tolist() == x.tolist() == [*map(list, zip(*x.t().tolist(), strict=True))]
+    assert seen[0] == seen[1]
+
+
 def test_a_write_that_fails_changes_nothing():
     table = computed(genesis.zeros(400, 400))
     table[0] = 1.0

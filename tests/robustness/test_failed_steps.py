@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import genesis
-from genesis.capture.replay import entry
+from genesis.capture.replay import settling
 from genesis.codegen.cpu import program
 from genesis.execution import flush as flushing
 from genesis.execution.result_pool import ResultPool
@@ -217,7 +217,7 @@ def failed(library: Any, form: str, place: str, size: str) -> tuple[dict[str, np
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("place", [*PLACES, "an index out of range"])
 def test_a_step_that_python_ends_leaves_what_pytorch_leaves(place, form, monkeypatch):
-    monkeypatch.setattr(entry, "PATIENCE", -1 if form == "replayed as a trace" else entry.PATIENCE)
+    monkeypatch.setattr(settling, "LONGEST", -1 if form == "replayed as a trace" else settling.LONGEST)
     found, expected = failed(genesis, form, place, "small"), failed(torch, form, place, "small")
     if "backward" in place or "result" in place:  # here no gradient is accumulated until all are there
         names = [name for name in (found[0].keys() | expected[0].keys()) if name.startswith("the gradient")]

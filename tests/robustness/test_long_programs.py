@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import genesis
-from genesis.capture.replay import entry, settling
+from genesis.capture.replay import settling
 from genesis.codegen.cpu import program
 from genesis.codegen.segment import Segment
 from genesis.execution import flush as flushing
@@ -63,7 +63,7 @@ def signals(monkeypatch) -> Iterator[Signals]:
     monkeypatch.setattr(program, "Segment", segment)
     monkeypatch.setattr(executor_ir, "PATIENCE", 0)
     monkeypatch.setattr(executor_ir, "SHARE", 0)
-    monkeypatch.setattr(entry, "PATIENCE", -1)  # all calls take long
+    monkeypatch.setattr(settling, "LONGEST", -1)  # all calls take long
     monkeypatch.setattr(result_pool, "REPLAYED_TOGETHER", 0)  # and write their results over each other
     native._native_run.cache_clear()
     fresh_roots()
@@ -234,8 +234,7 @@ def test_a_handler_in_the_middle_reads_what_the_step_will_leave(form, signals, m
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_an_interrupt_from_the_keyboard_does_not_wait_for_a_long_program(compiled, monkeypatch):
-    for module in (executor_ir, entry):
-        monkeypatch.setattr(module, "PATIENCE", 5_000_000)
+    monkeypatch.setattr(executor_ir, "PATIENCE", 5_000_000)
     native._native_run.cache_clear()
     fresh_roots()
     weight, x = genesis.eye(500) * 0.5, genesis.ones(800, 500)

@@ -132,12 +132,3 @@ def test_what_a_handler_ran_before_it_was_interrupted_itself_is_not_run_again(ha
     assert program.run((array.ctypes.data, 1), outcome) is None
     assert seen == [3, 6] and outcome
     assert array.tolist() == [LAUNCHES] * 1000
-
-
-def test_a_run_that_nobody_watches_stays_until_its_end(handled):
-    array, program = np.zeros(1000, np.int64), counting([2], 1)
-    seen: list[int] = []
-    handled(lambda: seen.append(array[7]))
-    program.run((array.ctypes.data, 1))
-    program.run((array.ctypes.data, 1), Completion(), before=map(seen.append, (-1,)))
-    assert seen == [LAUNCHES, -1, 2 * LAUNCHES]

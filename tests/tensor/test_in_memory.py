@@ -94,3 +94,29 @@ def test_many_joined_are_torchs():
     for join, dim in (("cat", 0), ("cat", 1), ("stack", 0), ("stack", 2), ("cat", -1)):
         mine = getattr(genesis, join)([genesis.tensor(VALUES)[:, k : k + 2] for k in (0, 1, 2, 3, 4)] * 2, dim=dim)
         assert_close(mine, getattr(torch, join)([torch.tensor(part) for part in parts], dim=dim))
+
+
+@pytest.mark.parametrize("data", [
+    1.5, 3, True, [1.0, 2.0], (4, 5), [True, False], [1, 2.5], [True, 2], [], [[1], [2]], [1e300, -1e300, float("nan")], 1e-46,
+    2**63 - 1, [-(2**63), 0], [2**63], [-0.0], [*range(65)], [0.5] * 65, [1j], "text",
+], ids=repr)
+def test_numbers_and_lines_of_numbers_become_tensors_as_in_pytorch(data):
+    def made(library, **settings):
+        try:
+            x = library.tensor(data, **settings)
+        except (TypeError, ValueError, RuntimeError, OverflowError):
+            return "refused"
+        return str(x.tolist()), tuple(x.shape), str(x.dtype).rpartition(".")[2], x.requires_grad
+
+    for settings in {}, {"dtype": "float64"}, {"requires_grad": True}:
+        ours, theirs = (
+            made(library, **{k: getattr(library, v) if k == "dtype" else v for k, v in settings.items()})
+            for library in (genesis, torch))
+        assert ours == theirs or theirs == "refused", settings
+
+
+def test_small_writes_and_reads_do_not_lend_memory():
+    x = genesis.arange(6.0).reshape(2, 3).clone()
+    x.fill_(2)
+    x[1].copy_(x[0])
+    assert x.tolist() == [[2.0] * 3] * 2 and not x._array.memory.buffer.shared

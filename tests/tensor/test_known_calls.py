@@ -66,6 +66,8 @@ def numbers_and_settings(x, y):
 def numbers_at_the_edges(x, y):
     big = x.to(genesis.int64) + (1 << 40) - (1 << 62)
     z = genesis.nan_to_num(x * float("nan") + y / float("inf"), 2.5) * -0.0 + x * -1.5 - True
+    threshold = genesis.nn.functional.threshold
+    z = threshold(z, 0.0, -0.0) + threshold(y, -0.0, float("nan")).nan_to_num(0.0, -1.0)
     return z.clamp(-1e300, 1e30) ** 2 + big.to(genesis.float32) * 1e-12 + genesis.full((3,), -1.0)
 
 

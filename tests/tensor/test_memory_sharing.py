@@ -254,3 +254,15 @@ def test_deep_copies_share_a_copy_of_the_storage_as_their_originals_do():
         assert copied[1] is copied[3]
         found.append([t.tolist() for t in [*copied, *given, copied[4].grad]])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.add_(1), lambda x: x.fill_(1), lambda x: x.copy_(genesis.zeros(4, dtype=genesis.float64)),
+    lambda x: x[1:3].add_(1), lambda x: x.__setitem__(1, 5.0), lambda x: x.view(2, 2)[0].copy_(x[2:].clone()),
+])
+def test_an_array_for_reading_is_not_written_to(write):
+    values = np.arange(4.0)
+    values.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        write(genesis.from_numpy(values))
+    assert values.tolist() == [0, 1, 2, 3]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
-from itertools import groupby
 from typing import NamedTuple
 
 from genesis.capture.guards.check_function import check_function
@@ -83,13 +82,8 @@ class _Check:
             self.lines.append(f"if (h := {guards}.arrays()).__class__ is int: return h")
         inputs = [f"h[{slots[source]}]" if source in slots else self._arrays[self._tensor(source)] for source in sources]
         lines = [*self.lines]
-        arrays: list[str] = []
-        for is_guarded, neighbours in groupby(zip(sources, inputs, strict=True), lambda pair: pair[0] in slots):
-            run = [*neighbours]
-            first, last = run[0][0], run[-1][0]
-            arrays += [f"*h[{slots[first]}:{slots[last] + 1}]"] if is_guarded else [array for _, array in run]
         leaves = "".join(f"a{j}, " for j in range(len(self.arguments.leaves)))
-        self.lines.append(f"return [{', '.join(arrays)}], ({leaves})")
+        self.lines.append(f"return [{', '.join(inputs)}], ({leaves})")
         helpers: dict[str, object] = {
             "array_of": array_of, "realize": realize, "unlike": unlike, "hooks_of": hooks_of,
             "failing": self.guards.failing,

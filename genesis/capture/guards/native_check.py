@@ -171,14 +171,14 @@ class NativeCheck:
         """As `TensorGuards.arrays`. Arrays stay in registers; all else goes through one scratch register."""
         code, looked = self.code, self._looked_at
         [arrays] = [arrays for arrays in self._lists.values() if not arrays]
-        for row, node in guards.rows():
+        for row in guards.rows:
             tensor = code.constant(row.tensor)
             array = code.attribute(tensor, "_array")
             arrays.append(array)
             self.arrays[row.tensor] = array
             code.attribute(array, "node", looked)
-            skip = code.emit("SKIP_IS", looked, node, 0)
-            code.emit("FALSE", code.call(unlike, looked, code.constant(node)))
+            skip = code.emit("SKIP_IS", looked, row.node, 0)
+            code.emit("FALSE", code.call(unlike, looked, code.constant(row.node)))
             code.skip_from(skip)
             for name, wanted in [("_base", None), ("_requires_grad", row.requires_grad)]:
                 code.attribute(tensor, name, looked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -67,11 +67,6 @@ def find(source: Source, leaves: Leaves) -> Any:
         return leaves[value]
     owner = find(value, leaves)
     return owner._grad if kind == "gradient" else owner._base
-
-
-# (results of programs, which are found through PositionOf; the call's leaves; tensors built so far)
-Builder = Callable[[Any, Leaves, dict[int, Tensor]], Any]
-PositionOf = Callable[[tuple[int, int]], Any]
 
 
 class Results:
@@ -216,39 +211,55 @@ class Results:
         """The leaves of a call to be replayed, followed by the gradients of `former_gradients`."""
         return *leaves, *[find(source, leaves) for source in self.former_gradients]
 
-    def builder(self, position_of: PositionOf) -> Builder:
-        """The function that builds the return value."""
-        return _builder(self.tree, position_of)
 
-
-def _builder(description: tuple[str, Any], position_of: PositionOf) -> Builder:
+def build(description: tuple[str, Any], values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
+    """The return value, or a part of it, from results of programs and a call's leaves; `made` are the tensors built so far."""
     how, what = description
+    part = partial(build, values=values, leaves=leaves, made=made)
     if how == "made":
-        return tensor_builder(what, position_of)
+        return build_tensor(what, values, leaves, made)
     if how == "same":
-        return lambda values, leaves, made: what
+        return what
     if how == "found":
-        return lambda values, leaves, made: find(what, leaves)
+        return find(what, leaves)
     if how == "leaf":
-        return lambda values, leaves, made: leaves[what]
+        return leaves[what]
     if how == "item":
-        number = _builder(what, position_of)
-        return lambda values, leaves, made: number(values, leaves, made).item()
-    if how == "sequence":
-        kind, items = what[0], [_builder(item, position_of) for item in what[1]]
-        return lambda values, leaves, made: kind([build(values, leaves, made) for build in items])
+        return part(what).item()
     if how == "mapping":
-        named = {key: _builder(item, position_of) for key, item in what.items()}
-        return lambda values, leaves, made: {key: build(values, leaves, made) for key, build in named.items()}
-    kind, parts = what[0], {name: _builder(item, position_of) for name, item in what[1].items()}
+        return {key: part(item) for key, item in what.items()}
+    kind, items = what
+    return kind([*map(part, items)]) if how == "sequence" else object_of(kind, [*items], *map(part, items.values()))
 
-    def build_object(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
-        result = object.__new__(kind)
-        for name, build in parts.items():
-            object.__setattr__(result, name, build(values, leaves, made))
-        return result
 
-    return build_object
+def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
+    """A recipe's tensor, which is built once a call."""
+    known = made.get(id(recipe))
+    if known is not None:
+        return known
+    base, value = recipe.base, recipe.value
+    result: Tensor = object.__new__(recipe.kind)
+    made[id(recipe)] = result
+    result._requires_grad = False
+    if base is not None:
+        root = build_tensor(base, values, leaves, made) if base.__class__ is Recipe else find(base, leaves)
+        share_storage(result, root, recipe.layout)
+        result._seen -= recipe.lag
+    if value is None:
+        result._array = array_in(recipe.layout, root)
+    else:
+        result._array = copied(value[1]) if value[0] == "constant" else values[recipe.key]
+    for name, flag in recipe.flags:
+        setattr(result, name, flag)
+    return result
+
+
+def object_of(kind: type, names: Sequence[str], *values: object) -> Any:
+    """An instance with these attributes."""
+    result: Any = object.__new__(kind)
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(result, name, value)
+    return result
 
 
 def array_in(layout: Layout | None, root: Tensor) -> Array:
@@ -256,44 +267,4 @@ def array_in(layout: Layout | None, root: Tensor) -> Array:
     whole = root._array
     assert whole.memory is not None and layout is not None
     memory = whole.memory.at(layout, whole.node.dtype, whole.node.dtype)
-    return Array.realized(memory.buffer, memory.layout, whole.node.dtype)
-
-
-def tensor_builder(recipe: Recipe, position_of: PositionOf) -> Builder:
-    """The function that builds a recipe's tensor, once a call."""
-    kind, base, value, flags, new = recipe.kind, recipe.base, recipe.value, recipe.flags, object.__new__
-    position = value and value[0] == "output" and position_of(recipe.key)
-    if recipe.is_root:
-
-        def build_root(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
-            result = new(kind)
-            result._requires_grad, result._array = False, values[position]
-            for name, flag in flags:
-                setattr(result, name, flag)
-            return result
-
-        return build_root
-    build_base = (
-        tensor_builder(base, position_of) if base.__class__ is Recipe else lambda values, leaves, made: find(base, leaves))
-
-    def build(values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
-        known = made.get(id(recipe))
-        if known is not None:
-            return known
-        result = made[id(recipe)] = new(kind)
-        result._requires_grad = False
-        if base is not None:
-            root = build_base(values, leaves, made)
-            share_storage(result, root, recipe.layout)
-            result._seen -= recipe.lag
-        if value is None:
-            result._array = array_in(recipe.layout, root)
-        elif value[0] == "constant":
-            result._array = copied(value[1])
-        else:
-            result._array = values[position]
-        for name, flag in flags:
-            setattr(result, name, flag)
-        return result
-
-    return build
+    return Array.over(memory, whole.node.dtype)

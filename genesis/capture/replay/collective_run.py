@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+from genesis.capture.replay.changing_program import TensorChanges
 from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.native_slots import NativeSlots
 from genesis.capture.replay.python_calls import PythonCalls
-from genesis.capture.replay.single_program import TensorChanges
 from genesis.execution.interrupted_run import collective_failure, has_overwritten, leave
 from genesis.execution.plan import Plan
 from genesis.execution.result_pool import ResultPool, Run

@@ -9,7 +9,6 @@ import numpy as np
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.traced_call import record
 from genesis.capture.replay.entry import Entry
-from genesis.capture.replay.single_program import FAULT
 from genesis.ir.annotations import AnyFunction
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
@@ -30,7 +29,7 @@ def compared(
     then = _values(recorder, wanted)
     recorder.take_back()
     replayed, result = entry.replay(*found)
-    if not replayed or result is FAULT:
+    if not replayed:
         return replayed, result
     now = _values(recorder, result)
     recorder.release()

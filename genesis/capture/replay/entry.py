@@ -1,16 +1,16 @@
 """Entries: recorded calls, ready to be replayed.
 
 A replay checks the guards, then runs the recorded programs on this call's inputs and numbers; each takes its results from its
-own pool. A call that is a single program on the host runs it directly (`single_program`). Any other recreates the traces of its
-programs and flushes them, with the guarantees of a flush: an index out of range undoes what depends on it, an interrupt loses
-nothing, backward can continue from results.
+own pool. It recreates the traces of its programs and flushes them, with the guarantees of a flush: an index out of range undoes
+what depends on it, an interrupt loses nothing, backward can continue from results. After the first replay instructions take
+over calls of short programs on the host (`native_replay`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property, partial
-from operator import add, attrgetter
+from operator import attrgetter
 from typing import Any
 
 from genesis.capture.guards.entry_check import check_of
@@ -18,30 +18,33 @@ from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.reads import Read
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Source, Values
-from genesis.capture.record.results import Results, find, tensor_builder
+from genesis.capture.record.results import Results, build, build_tensor, find
 from genesis.capture.record.sources import copied
 from genesis.capture.record.steps import steps_not_taken
-from genesis.capture.replay.collective_run import is_replayable
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.other_value import OtherValueError, named
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.settling import Refused, Settling
-from genesis.capture.replay.single_program import FAULT, Commit, SingleProgramReplay
 from genesis.capture.replay.step import ReplayStep, step_of
 from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.execution.failure import take_back_notes
-from genesis.execution.flush import FLUSH_HOOKS, flush
+from genesis.execution.flush import flush
 from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Scalar
-from genesis.runtime.executor_ir import PATIENCE
-from genesis.runtime.timeline import timeline
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.in_place import note
-from genesis.tracing.trace import Array, Trace
+from genesis.tracing.trace import Array, Change, Trace
 
 OTHER_MODES = -2  # in place of a guard's number, for a call in other modes; see `Entry.label_of`
-_device, _changes = attrgetter("memory.buffer.device"), attrgetter("_changes")
+Noted = tuple[Tensor, int, Change | None]  # a written tensor, the version of its memory before, and the write
+_device = attrgetter("memory.buffer.device")
+
+
+class _Commit:
+    """Whether a call's changes are committed; before that they can be undone."""
+
+    done = False
 
 
 class Entry:
@@ -71,20 +74,15 @@ class Entry:
         self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
         self.results = results
-        self._build = results.builder(lambda key: key)
-        self._gradient_builders = [
-            (source, None if recipe is None else tensor_builder(recipe, lambda key: key))
-            for source, recipe in results.gradients]
         states = recorder.states.values()
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
         self._given = given = _given_to(recorder, reads)
         recorder.wholes.update([one.source for one in given])
-        self._steps = [step_of(recorder, position, given) for position in range(len(recorder.programs))]
+        self._steps = [step_of(recorder, position) for position in range(len(recorder.programs))]
         self._prefixes: list[object] = [
             (step.program.plan, [one._replace(source=named(one.source)) for one in step.inputs], step.numbers, step.slots)
             for step in self._steps[: self._pure]]
         self._unread = [w.source for step in self._steps for w in step.writes if InputSource(w.source) not in given]
-        self._single = self._single_replay()
         # The check is generated last: the look-ups so far decide which tensors it compares, and how closely.
         self._check = check_of(recorder, arguments, given)
         self.native: NativeReplay | None = None
@@ -98,23 +96,6 @@ class Entry:
     @cached_property
     def check(self) -> AnyFunction:
         return self._check.make()
-
-    def _single_replay(self) -> SingleProgramReplay | None:
-        """The fast replay, if the call is a single suitable program that takes no longer than an interrupt may wait."""
-        if self.reads or len(self._steps) != 1 or not self._steps[0].program.is_single:
-            return None
-        step = self._steps[0]
-        if any(one.copied for one in step.inputs):  # nothing would own the copies while the program runs
-            return None
-        program = step.program.plan.segments[0].program
-        assert program is not None
-        if step.program.plan.collectives:
-            fits = is_replayable(step.program.plan, step.program.pool) and all(one.within is None for one in step.inputs)
-        else:
-            fits = sum(program.seconds()) <= 1e-9 * PATIENCE
-        if not fits:
-            return None
-        return SingleProgramReplay(step.program, step.inputs, step.writes, self._cleared, self.results)
 
     @property
     def programs(self) -> list[ReplayProgram]:
@@ -141,31 +122,14 @@ class Entry:
         return any(named(read.source) == other.source and read.values != other.found for read in self.reads)
 
     def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
-        """(True, the return value), or (False, why) if the call would continue differently; then it has had no effect.
-
-        FAULT instead of a return value: the function must be called, to fail at its own line.
-        """
+        """(True, the return value), or (False, why) if the call would continue differently; then it has had no effect."""
         if self.results.former_gradients:
             leaves = self.results.with_former_gradients(leaves)
-        taken, single = TakenSteps(), self._single
-        if FLUSH_HOOKS or (single is not None and single.communicates):  # hooks must see traces
-            single = None
-        commit = single or Commit()
-        commit.done = False
+        taken, commit = TakenSteps(), _Commit()
         try:
             if not taken.take(self._optimizer_steps, self._draws):
                 return False, "the settings of an optimizer"
-            if single is None:
-                result = self._flushed(arrays, leaves, taken, commit)
-            else:
-                only = self._steps[0]
-                scalars = only.scalars(taken, leaves)
-                if not only.is_plain:  # in the same list, as the caller's must not own arrays that die
-                    arrays[:] = [self._input(one, arrays, {}) for one in only.inputs]
-                began = timeline.spans is not None and timeline.start()
-                result = single.replay(arrays, scalars, leaves)
-                if began:
-                    timeline.note_programs(began, only.program.plan, only.program.without_data)
+            result = self._flushed(arrays, leaves, taken, commit)
         except OtherValueError as other:
             taken.take_back()
             self.strays += 1
@@ -175,10 +139,7 @@ class Entry:
             if not commit.done:
                 taken.take_back()
             raise
-        if result is FAULT:
-            taken.take_back()
-        else:
-            self._replays += 1
+        self._replays += 1
         return True, result
 
     @property
@@ -197,7 +158,7 @@ class Entry:
         draws = self._draws if self._draws_natively(sources) else None
         computes = draws is None and (
             any(source[0] != "leaf" for source in sources) or self._optimizer_steps or self._draws is not None)
-        settling = Settling(self._steps, self._given, self.reads, self.results, self._single, self._cleared,
+        settling = Settling(self._steps, self._given, self.reads, self.results, self._cleared,
                             partial(self._computed, sources) if computes else None, draws)
         try:
             self.native = settling.replay(self._check, self.modes)
@@ -217,20 +178,20 @@ class Entry:
             return None
         return taken.numbers(leaves, sources)
 
-    def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: Commit) -> Any:
+    def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: _Commit) -> Any:
         """Recreate and flush the programs' traces in order."""
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
+        noted: list[Noted] = []
         last = len(self._steps) - 1
         self._require(-1, arrays, values)
         for position, step in enumerate(self._steps):
             if position == self._pure:
                 self._clear(leaves)
-            inputs = arrays if step.is_plain else [self._input(one, arrays, values) for one in step.inputs]
-            trace, handles, roots = _recreated(step, inputs, step.scalars(taken, leaves), leaves)
+            inputs = [self._input(one, arrays, values) for one in step.inputs]
+            trace, handles, roots = _recreated(step, inputs, step.scalars(taken, leaves), leaves, noted)
             # Only the trace may own inputs that die: the pool takes over arrays without another owner.
-            if inputs is not arrays:
-                inputs.clear()
+            inputs.clear()
             if position == last >= self._pure:
                 arrays.clear()
             for array in handles:
@@ -251,14 +212,14 @@ class Entry:
                         taken.undo[index]()
                 else:
                     commit.done = False  # nothing has happened
-                    _take_back(step, roots)
+                _take_back(noted, new)
                 raise
         if self._pure > last:  # nothing to compute: gradients are views of former values, or None
             self._clear(leaves)
             for tensor, gradient in self._gradients(values, leaves, made):
                 hold_gradient(tensor, gradient)
             commit.done = True
-        return self._build(values, leaves, made)
+        return build(self.results.tree, values, leaves, made)
 
     def _clear(self, leaves: Leaves) -> None:
         for source in self._cleared:
@@ -276,8 +237,8 @@ class Entry:
     def _gradients(self, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors with a new `.grad`, and the gradients."""
         return [
-            (find(source, leaves), None if build is None else build(values, leaves, made))
-            for source, build in self._gradient_builders
+            (find(source, leaves), None if recipe is None else build_tensor(recipe, values, leaves, made))
+            for source, recipe in self.results.gradients
         ]
 
     def _input(self, given: InputSource, arrays: list[Array], values: Values) -> Array:
@@ -306,24 +267,28 @@ def _given_to(recorder: Recorder, reads: Sequence[Read]) -> dict[InputSource, in
 
 
 def _recreated(
-    step: ReplayStep, inputs: list[Array], scalars: list[float], leaves: Leaves
+    step: ReplayStep, inputs: list[Array], scalars: list[float], leaves: Leaves, noted: list[Noted]
 ) -> tuple[Trace, Sequence[Array], Sequence[Tensor]]:
-    """The trace of a program with its leaves and writes, the arrays of its results, and the roots that it writes to."""
+    """The trace of a program with its leaves and writes, the arrays of its results, and the roots that it writes to; notifies
+    backwards of the writes, and adds what it has `noted`."""
     trace, handles = step.program.put_down(inputs, scalars)
     for index, source in step.variables:
         trace.variables[index] = find(source, leaves)
-    roots = step.roots or [find(write.source, leaves) for write in step.writes]
+    roots = [find(write.source, leaves) for write in step.writes]
     for root, write in zip(roots, step.writes, strict=True):
+        if write.notes:
+            noted.append((root, root._array.memory.buffer.version, write.change))  # type: ignore[union-attr]
         for _ in range(write.notes):
             note(root._array, write.change)
         trace.written.append((root, root._array, root._changes))
     return trace, handles, roots
 
 
-def _take_back(step: ReplayStep, roots: Sequence[Tensor]) -> None:
-    """Undo the notes of a program that has not run."""
-    for root, write in zip(roots, step.writes, strict=True):
-        take_back_notes(root._array, None, 0 if step.program.plan.keeps else write.notes, write.change)
+def _take_back(noted: Sequence[Noted], new: Collection[Array]) -> None:
+    """Undo the notes of writes that have been taken back: the tensor has none of the `new` arrays."""
+    for tensor, version, change in noted:
+        if _is_former(new, tensor):
+            take_back_notes(tensor._array, version, 0, change)
 
 
 def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
@@ -333,13 +298,13 @@ def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
 
 def _commit(
     step: ReplayStep, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
-    commit: Commit,
+    commit: _Commit,
 ) -> None:
     """Assign what a program will have computed: arrays, versions and, for the last program, gradients."""
     tensors = [*roots, *roots, *[tensor for tensor, _ in graded], commit]
     names = [*["_array"] * len(roots), *["_changes"] * len(roots), *["_grad"] * len(graded), "done"]
-    news = [*[handles[write.output] for write in step.writes], *map(add, map(_changes, roots), step.versions),
-            *[gradient for _, gradient in graded], True]
+    versions = [root._changes + write.versions for root, write in zip(roots, step.writes, strict=True)]
+    news = [*[handles[write.output] for write in step.writes], *versions, *[gradient for _, gradient in graded], True]
     any(map(setattr, tensors, names, news))  # one C call, which no interrupt splits: all or nothing
     for tensor, gradient in graded:
         if not tensor._is_holder:

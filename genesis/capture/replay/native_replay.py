@@ -20,13 +20,13 @@ from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.guards.native_check import NativeCheck
 from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Results
+from genesis.capture.replay.changing_program import TensorChanges
 from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import run_critical
 from genesis.capture.replay.native_modes import require_device, require_plain_thread
 from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.python_calls import NOTHING, PythonCalls
-from genesis.capture.replay.single_program import TensorChanges
 from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
 from genesis.execution.verified_program import KNOWN
 from genesis.ir.annotations import Attributes
@@ -263,7 +263,10 @@ class NativeReplay:
         return assignments
 
     def _tell_backwards(self, words: ResultWords, previous: ResultWords) -> None:
-        """Tell backwards that still have to read what is overwritten; see `SingleProgramReplay._note`."""
+        """Tell backwards that still have to read what is overwritten.
+
+        Small results of the previous run are skipped if only their tensor owns them, as nothing else can read them.
+        """
         code = self._code
         for k, ((_, value, _, times, change), before) in enumerate(zip(self._changes.roots, self._before, strict=True)):
             if not times:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from genesis.capture.record.results import Recipe, Results, array_in
+from genesis.capture.record.results import Recipe, Results, array_in, object_of
 from genesis.capture.replay.native_slots import NativeStep
 from genesis.execution.result_words import ResultWords, word_address
 from genesis.runtime.instructions import Instructions, Register
@@ -32,10 +32,16 @@ class NativeResults:
             return code.call(Tensor.item, self.build(what))
         if how == "leaf":
             return self._leaves[what]
+        if how == "found":
+            return self._leaves[what[1]] if what[0] == "leaf" else code.constant(what[1].tensor)
         if how == "same":
             return code.constant(what)
+        if how == "mapping":
+            return code.call(partial(_mapping, [*what]), *map(self.build, what.values()))
         kind, items = what
-        built = code.tuple(*[self.build(item) for item in items])
+        if how == "object":
+            return code.call(partial(object_of, kind, [*items]), *map(self.build, items.values()))
+        built = code.tuple(*map(self.build, items))
         return built if kind is tuple else code.call(kind, built)
 
     def _made(self, recipe: Recipe) -> Register:
@@ -94,6 +100,10 @@ def _is_computed(recipe: Recipe) -> bool:
     return base is not None if recipe.value is None else recipe.value[0] == "output"  # type: ignore[no-any-return]
 
 
+def _mapping(keys: Sequence[object], *values: object) -> dict[object, object]:
+    return dict(zip(keys, values, strict=True))
+
+
 def is_native(results: Results) -> bool:
     """Whether instructions can build what a call returns."""
     return not results.former_gradients and _is_native(results.tree)
@@ -101,8 +111,12 @@ def is_native(results: Results) -> bool:
 
 def _is_native(tree: tuple[str, Any]) -> bool:
     how, what = tree
-    if how == "sequence":
-        return all(map(_is_native, what[1]))
+    if how in ("sequence", "object"):
+        what = what[1]
+    if how in ("sequence", "object", "mapping"):
+        return all(map(_is_native, what if how == "sequence" else what.values()))
     if how == "item":
         return _is_native(what)
+    if how == "found":
+        return what[0] in ("leaf", "tensor")
     return _is_computed(what) if how == "made" else how in ("leaf", "same")

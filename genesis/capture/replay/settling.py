@@ -9,12 +9,13 @@ from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.record.reads import Read
 from genesis.capture.record.records import InputSource, Mode, Source
 from genesis.capture.record.results import Results
+from genesis.capture.replay.changing_program import ChangingProgram, TensorChanges
+from genesis.capture.replay.collective_run import is_replayable
 from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.native_results import is_native
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlots, NativeStep
 from genesis.capture.replay.python_calls import Compute
-from genesis.capture.replay.single_program import SingleProgramReplay, TensorChanges
 from genesis.capture.replay.step import ReplayStep
 from genesis.runtime.instructions import LONGEST, are_possible
 from genesis.tracing.trace import Array
@@ -33,7 +34,6 @@ class Settling:
 
     Attributes:
         given: the number of each input among the arrays that the check returns.
-        single: the replay by Python of a call that is one program and reads no value.
         cleared: the sources of tensors whose gradients are lost.
         compute: returns the numbers that change; None where they are leaves, or random draws of instructions.
         draws: how many numbers instructions draw; None where Python does, or nothing.
@@ -41,17 +41,17 @@ class Settling:
 
     def __init__(
         self, steps: Sequence[ReplayStep], given: Mapping[InputSource, int], reads: Sequence[Read], results: Results,
-        single: SingleProgramReplay | None, cleared: Sequence[Source], compute: Compute | None, draws: int | None,
+        cleared: Sequence[Source], compute: Compute | None, draws: int | None,
     ) -> None:
         self._steps, self._given, self._reads, self._results = steps, given, reads, results
-        self._single, self._cleared, self._compute, self._draws = single, cleared, compute, draws
+        self._cleared, self._compute, self._draws = cleared, compute, draws
         self._firsts = [0, *accumulate(len(step.slots) for step in steps)]
 
     def replay(self, check: EntryCheck, modes: Mode) -> NativeReplay:
         """The replay by instructions. Raises Refused."""
         self._require()
         programs = self._programs()
-        changes = programs[-1].same_changes() if isinstance(programs[-1], SingleProgramReplay) else TensorChanges([], [])
+        changes = programs[-1].same_changes() if isinstance(programs[-1], ChangingProgram) else TensorChanges([], [])
         if changes is None:
             raise Refused("the tensors that it changes are not the same ones in all calls, or hold gradients of another kind",
                           passes=True)
@@ -62,15 +62,12 @@ class Settling:
     def _programs(self) -> list[HostProgram]:
         """The programs of the call. Only the last may change tensors; then no value is read after it."""
         *before, last = self._steps
-        if self._single:
-            return [self._single]
         earlier = [HostProgram(step.program, step.inputs) for step in before]
         if not (self._cleared or self._results.gradients or any(step.writes for step in self._steps)):
             return [*earlier, HostProgram(last.program, last.inputs)]
         if any(step.writes for step in before) or any(read.position == len(before) for read in self._reads):
             raise Refused("it changes tensors in a program that is not its last one, or reads a value after all have run")
-        return [*earlier, SingleProgramReplay(
-            last.program, last.inputs, last.writes, self._cleared, self._results, earlier)]
+        return [*earlier, ChangingProgram(last.program, last.inputs, last.writes, self._cleared, self._results, earlier)]
 
     def _require(self) -> None:
         if not are_possible():
@@ -78,7 +75,7 @@ class Settling:
         if not self._steps:
             raise Refused("it computes nothing")
         if not is_native(self._results):
-            raise Refused("it returns other things than tensors of their own, numbers, and tuples and lists of these")
+            raise Refused("it returns former gradients, or views of tensors that were there before")
         for step in self._steps:
             if not step.program.is_single:
                 raise Refused("a program is no single native call of the host's, or keeps values for a backward, or views")
@@ -87,10 +84,16 @@ class Settling:
         programs = [step.program.plan.segments[0].program for step in self._steps]
         seconds = sum([sum(program.seconds()) for program in programs if program is not None])
         communicates = any(step.program.plan.collectives for step in self._steps)
-        if communicates and self._single is None:
+        if communicates and not self._communicates_alone():
             raise Refused("it takes part in collectives, and is several programs or more than instructions know")
         if seconds > LONGEST and not communicates:
             raise Refused(f"its programs take {1e3 * seconds:.1f} ms, more than {1e3 * LONGEST:.0f}", passes=True)
+
+    def _communicates_alone(self) -> bool:
+        """Whether the call is a single program, whose collectives `CollectiveRun` can run."""
+        step, *others = self._steps
+        return not (others or self._reads) and all(one.within is None for one in step.inputs) and is_replayable(
+            step.program.plan, step.program.pool)
 
     def _step(self, position: int, step: ReplayStep, programs: Sequence[HostProgram]) -> NativeStep:
         nodes = [step.program.nodes[at] for at in step.program.positions]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Program, Source, Write
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.taken_steps import TakenSteps
-from genesis.tensor.handle import Tensor
 
 
 class ReplayStep(NamedTuple):
@@ -21,9 +19,6 @@ class ReplayStep(NamedTuple):
     slots: list[tuple[int, Source]]
     variables: list[tuple[int, Source]]
     writes: list[Write]
-    roots: list[Tensor]  # the overwritten tensors, if they are the same in all calls; else none
-    versions: list[int]  # by how much their versions rise
-    is_plain: bool  # its inputs are exactly the arrays that `check` returns
 
     def scalars(self, taken: TakenSteps, leaves: Leaves) -> list[float]:
         """The numbers for the program's slots in a call with these leaves."""
@@ -33,8 +28,8 @@ class ReplayStep(NamedTuple):
         return scalars
 
 
-def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int]) -> ReplayStep:
-    """The step of the program at `position`; `given` numbers the arrays that the check returns."""
+def step_of(recorder: Recorder, position: int) -> ReplayStep:
+    """The step of the program at `position`."""
     program: Program = recorder.programs[position]
     later = {root for following in recorder.programs[position + 1 :] for root, _ in following.writes}
     program.replay.seal()
@@ -52,8 +47,4 @@ def step_of(recorder: Recorder, position: int, given: Mapping[InputSource, int])
             root._changes - state.version if final else 0, state.notes if final else 0,
             change if change is None else change.again(),
         ))
-    plain = len(recorder.programs) == 1 and [*given] == program.inputs
-    roots = [write.source[1].tensor for write in writes] if all(write.source[0] == "tensor" for write in writes) else []
-    return ReplayStep(
-        program.replay, program.inputs, program.numbers, program.slots, program.variables, writes, roots,
-        [write.versions for write in writes], plain)
+    return ReplayStep(program.replay, program.inputs, program.numbers, program.slots, program.variables, writes)

@@ -121,7 +121,7 @@ def at_each_point(nest: Nest, axes: Sequence[int], body: Callable[[], None]) -> 
     nest.bound.difference_update(axes)
     nest.point = {}
     for at in nest.pending_stores.values():
-        nest.by_mask(partial(nest.lanes.wide_store, at.values, at.start, at.dtype, at.stride))
+        nest.lanes.wide_store(at.values, at.start, at.dtype, at.stride, nest.mask)
     nest.pending_stores.clear()
 
 

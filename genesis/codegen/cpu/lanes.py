@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.partial_stores import has_masked_stores, store_apart, store_first
 from genesis.codegen.cpu.registers import (
     DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants,
     element_type, is_varying, with_shape, zero,
 )
-from genesis.codegen.cpu.vectors import Vectors, joined
+from genesis.codegen.cpu.vectors import FirstLanes, Vectors, joined
 
 
 class Lanes(Vectors):
@@ -237,6 +238,12 @@ class Lanes(Vectors):
         elif mask is None:
             self.builder.store(x, pointer, align=SIZE[x.type.element])
         else:
+            self._store_masked(x, pointer, mask)
+
+    def _store_masked(self, x: ir.Value, pointer: ir.Value, mask: ir.Value) -> None:
+        if isinstance(mask, FirstLanes) and not has_masked_stores():
+            store_first(self.builder, x, pointer, mask.count)
+        else:
             self._masked("store", ir.VoidType(), [x, pointer, mask], x.type, 1)
 
     def _store_past_caches(self, x: ir.Value, pointer: ir.Value) -> None:
@@ -280,6 +287,9 @@ class Lanes(Vectors):
         `past_caches` requires all offsets, and `pointer` aligned to 64 bytes.
         """
         found = {offset: self.to_memory(self.splat(x), dtype) for offset, x in values.items()}
+        if len(found) < stride and not has_masked_stores():
+            store_apart(self.builder, found, pointer, stride, mask)
+            return
         element = next(iter(found.values())).type.element
         count = 1 << (stride - 1).bit_length()
         nothing = ir.Constant(ir.VectorType(element, self.width), "poison")
@@ -293,17 +303,19 @@ class Lanes(Vectors):
         elif chosen is None:
             self.builder.store(wide, pointer, align=SIZE[element])
         else:
-            self._masked("store", ir.VoidType(), [wide, pointer, chosen], wide.type, 1)
+            self._store_masked(wide, pointer, chosen)
 
     def _spread_mask(self, stride: int, offsets: Collection[int], mask: ir.Value | None) -> ir.Value | None:
         """`mask` widened to the elements at `offsets` of each lane; None if all are included."""
         count = self.width * stride
+        wide = mask
         if mask is not None:
-            mask = self.builder.shuffle_vector(mask, mask, constants(I32, [n // stride for n in range(count)]))
+            wide = self.builder.shuffle_vector(mask, mask, constants(I32, [n // stride for n in range(count)]))
         if len(offsets) == stride:
-            return mask
+            first = mask.count if isinstance(mask, FirstLanes) else None
+            return wide if wide is None or first is None else FirstLanes(wide, self.multiply(first, stride))
         chosen = constants(I1, [n % stride in offsets for n in range(count)])
-        return chosen if mask is None else self.builder.and_(mask, chosen)
+        return chosen if wide is None else self.builder.and_(wide, chosen)
 
     def _every_lane(self, mask: ir.Value | None) -> ir.Value:
         return self.splat(ir.Constant(I1, 1)) if mask is None else mask

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import I32, I64, POINTER
-from genesis.codegen.cpu.tiling import register_lanes, vector_bytes
+from genesis.codegen.cpu.tiling import register_lanes
 from genesis.codegen.cpu.vector_math import FUNCTIONS
 from genesis.codegen.cpu.vector_math.random_bits import DRAWS
 from genesis.codegen.cpu.vectors import counted
@@ -81,7 +81,6 @@ class Nest:
         self.bound: set[int] = set()
         self.level: dict[int, int] = {}  # axis -> the scope it was bound in
         self.mask: ir.Value | None = None
-        self.whole: ir.Value | None = None  # in masked loops, whether all lanes of the mask are set
         self.step = 0  # the number of the pass
         # Expensive values that a later pass reads again are saved in memory by the first pass that computes them.
         # Measured, with four registers in reductions: softmax of 2048 x 2048 1.64 to 1.08 ms.
@@ -181,9 +180,7 @@ class Nest:
         if self.kernel.work >= HEAVY:
             with self.loop(start, end, width) as i, self.bind(lane, i):
                 left = b.sub(end, i)
-                self.whole = b.icmp_signed(">=", left, I64(width))
-                self._masked(b.select(self.whole, I64(width), left), body)
-                self.whole = None
+                self._masked(b.select(b.icmp_signed(">=", left, I64(width)), I64(width), left), body)
             self.lane_range = start, end
             return
         register = min(width, register_lanes(self.kernel))
@@ -210,17 +207,6 @@ class Nest:
         self.mask = self.lanes.first_lanes(self.builder.trunc(count, I32))
         body()
         self.mask = None
-
-    def by_mask(self, store: Callable[[ir.Value | None], None]) -> None:
-        """Run `store` with the mask, or without one if it is full, as masked stores are slow before AVX-512."""
-        # Zen 3: 18 cycles each, ten times as many as a store. A transform with 16 of them took 290 cycles a vector.
-        if self.mask is None or self.whole is None or vector_bytes() == 64:
-            store(self.mask)
-            return
-        with self.builder.if_else(self.whole) as sides:
-            for side, mask in zip(sides, (None, self.mask), strict=True):
-                with side:
-                    store(mask)
 
     # ---- values ----
 

@@ -227,7 +227,7 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
 
     if i.access.pointer not in nest.streams or "tile" in dict(i.attrs):
         _prefetch_written(nest, i, start)
-        nest.by_mask(store)
+        store(nest.mask)
         return
     # One comparison decides: `streams` is 0 or 1, `unaligned` is 0 where the store is aligned and unmasked.
     unaligned = b.and_(b.ptrtoint(start, I64), I64(LINE - 1))
@@ -238,7 +238,7 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
             store(None, past_caches=True)
         with through_caches:
             _prefetch_written(nest, i, start)
-            nest.by_mask(store)
+            store(nest.mask)
 
 
 def _prefetch_written(nest: Nest, i: Instruction, start: ir.Value) -> None:

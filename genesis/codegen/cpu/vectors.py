@@ -66,6 +66,16 @@ def joined(builder: ir.IRBuilder, parts: Sequence[ir.Value]) -> ir.Value:
     return parts[0]
 
 
+class FirstLanes(ir.Value):
+    """A mask of the first `count` lanes."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, mask: ir.Value, count: ir.Value) -> None:
+        super().__init__(mask.type, mask.text)
+        self.count = count
+
+
 def _by_type(of_floats: str, of_integers: str) -> Callable[[Vectors, Value, Value], ir.Value]:
     """A method that emits the builder's instruction for two floats, or for two integers."""
 
@@ -123,9 +133,9 @@ class Vectors:
         """<0, 1, .., width-1>."""
         return constants(REGISTER_TYPE[dtype], range(self.width))
 
-    def first_lanes(self, count: ir.Value) -> ir.Value:
+    def first_lanes(self, count: ir.Value) -> FirstLanes:
         """The mask of the first `count` lanes (an integer, possibly more than `width`): the tail of a row."""
-        return self.builder.icmp_signed("<", constants(count.type, range(self.width)), self.splat(count))
+        return FirstLanes(self.builder.icmp_signed("<", constants(count.type, range(self.width)), self.splat(count)), count)
 
     def extract(self, value: ir.Value, lane: int | ir.Value) -> ir.Value:
         """One lane of a varying value; a uniform one unchanged."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import ctypes
 import operator
 import warnings
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from genesis.execution.realize import realize
 from genesis.functions.memory_order import is_row_major
 from genesis.functions.methods.restriding import share_copy
 from genesis.functions.overrides import overridable_method, routed_access_method
-from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
+from genesis.ir.annotations import Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
     NAMED,
     STORED,
@@ -47,7 +46,7 @@ from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
 from genesis.tensor.views import detach, share_data
-from genesis.tracing.memory import Memory
+from genesis.tracing.memory import NUMBERS, Memory
 from genesis.tracing.recording_hooks import item_read, reads_forbidden, refuse, values_read
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
@@ -56,7 +55,7 @@ from genesis.tracing.trace import LOCK
 def values_of(tensor: Tensor) -> np.ndarray:
     """The values, computed now, as a temporary array: read it at once and drop it."""
     with LOCK:
-        return _memory_read(tensor).numpy(tensor.dtype)
+        return _memory_read(tensor).read(tensor.dtype)  # type: ignore[no-any-return]
 
 
 def _memory_read(tensor: Tensor) -> Memory:
@@ -69,12 +68,6 @@ def _memory_read(tensor: Tensor) -> Memory:
 
 
 # ---- to Python ----
-_READERS: dict[DType, AnyFunction] = {
-    float32: ctypes.c_float.from_address, float64: ctypes.c_double.from_address, int64: ctypes.c_int64.from_address,
-    int32: ctypes.c_int32.from_address, uint8: ctypes.c_uint8.from_address, bool_: ctypes.c_bool.from_address,
-}
-
-
 @routed_access_method
 def item(self: Tensor) -> bool | int | float:
     """The one element, as a Python number. Raises ValueError unless there is exactly one.
@@ -82,19 +75,24 @@ def item(self: Tensor) -> bool | int | float:
     >>> genesis.tensor([2.5]).item()
     2.5
     """
+    return _number(self)
+
+
+def _number(tensor: Tensor) -> bool | int | float:
+    """The one element."""
     if thread_state.recorder is not None:
-        return item_read(self)
-    array = self._array if self._base is None else array_of(self)
-    read, shape = _READERS.get(array.node.dtype), array.node.shape
-    if read is not None and (not shape or product(shape) == 1):
+        return item_read(tensor)
+    array = tensor._array if tensor._base is None else array_of(tensor)
+    kind, shape = NUMBERS.get(array.node.dtype), array.node.shape
+    if kind is not None and (not shape or product(shape) == 1):
         with LOCK:
-            memory = realize(array)
+            memory = array.memory or realize(array)
             if memory.buffer.device.memory.is_host:
-                return read(memory.pointer).value
-    values = values_of(self)
+                return kind.from_address(memory.pointer).value  # type: ignore[no-any-return]
+    values = values_of(tensor)
     if values.size != 1:
-        raise ArgumentError(f"item: a tensor of shape {self.shape} is not one number; want exactly one element")
-    return values.astype(self.dtype.compute.numpy).item()
+        raise ArgumentError(f"item: a tensor of shape {tensor.shape} is not one number; want exactly one element")
+    return values.astype(tensor.dtype.compute.numpy).item()
 
 
 @routed_access_method
@@ -105,16 +103,14 @@ def tolist(self: Tensor) -> Tree:
     [[1, 2], [3, 4]]
     """
     with LOCK:
-        dtype, memory = self._array.node.dtype, _memory_read(self)
-        values, computed = memory.read(dtype), dtype.compute
-        return (values if computed is dtype else values.astype(computed.numpy)).tolist()
+        return _memory_read(self).listed(self._array.node.dtype)
 
 
 @routed_access_method
 def __bool__(self: Tensor) -> bool:
     if self.numel() != 1:
         raise ArgumentError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
-    return bool(self.item())
+    return bool(_number(self))
 
 
 @routed_access_method
@@ -124,7 +120,7 @@ def __float__(self: Tensor) -> float:
 
 @routed_access_method
 def __complex__(self: Tensor) -> complex:
-    return complex(self.item())
+    return complex(_number(self))
 
 
 @routed_access_method
@@ -133,7 +129,7 @@ def __int__(self: Tensor) -> int:
 
 
 def _real_item(name: str, tensor: Tensor) -> bool | int | float:
-    number = tensor.item()
+    number = _number(tensor)
     if isinstance(number, complex):
         raise TypeError(f"{name}: wants a real number, got {number}; take its real or imag, or abs()")
     return number
@@ -145,7 +141,7 @@ def __index__(self: Tensor) -> int:
         raise TypeError(f"index: only integer tensors of one element are indices, this one is {self.dtype.name}")
     if self.numel() != 1:
         raise TypeError(f"index: only integer tensors of one element are indices, this one has shape {self.shape}")
-    return operator.index(int(self.item()))
+    return operator.index(int(_number(self)))
 
 
 @method

@@ -21,6 +21,7 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, share_storage
 from genesis.tensor.in_place import move_storage, rederived, write
 from genesis.tensor.views import detach, view
+from genesis.tensor.writes_in_memory import set_in_memory
 
 
 @routed_method
@@ -28,6 +29,9 @@ def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `source`, broadcast and converted, into this tensor."""
     if not isinstance(source, Tensor):
         source = from_data(source)
+    elif source.__class__ is Tensor and source._array.memory is not None and source.ndim <= self.ndim and set_in_memory(
+            self, ..., source):
+        return self
     if (device := self.device) is not source.device:
         source = source.to(device)
     value = call(OPERATIONS["to_dtype"], (source, self.dtype)) if source.dtype is not self.dtype else source.clone()
@@ -45,6 +49,8 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
         if value.shape:
             raise ArgumentError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
         return self.copy_(value)
+    if set_in_memory(self, ..., value):
+        return self
     target = self
     if self._layout is not None:
         for axis, (extent, stride) in enumerate(zip(self.shape, self._layout.strides, strict=True)):
@@ -92,12 +98,12 @@ def _axes(tensor: Tensor) -> list[int]:
 
 def _drawn_for(tensor: Tensor, kind: str, *parameters: float, generator: Generator | None) -> Tensor:
     """Random numbers of the operation `kind` for all elements; tensor parameters are read."""
-    parameters = tuple([p.item() if isinstance(p, Tensor) else p for p in parameters])
+    parameters, device = tuple([p.item() if isinstance(p, Tensor) else p for p in parameters]), tensor.device
 
     def draw(shape: Sequence[int]) -> Tensor:
-        return drawn(kind, shape, tensor.dtype, *parameters, device=tensor.device, generator=generator)
+        return drawn(kind, shape, tensor.dtype, *parameters, device=device, generator=generator)
 
-    return in_order(draw, tensor.shape, _axes(tensor))
+    return draw(tensor.shape) if stream(device) is None else in_order(draw, tensor.shape, memory_axes(tensor))
 
 
 @routed_method

@@ -186,8 +186,9 @@ def pad_sequence(
     longest, rows, dtype = max(s.shape[0] for s in sequences), [], sequences[0].dtype
     number = number_for(padding_value, dtype)
     with LOCK:
-        values = None if number is None else all_in_memory(sequences)
-        if values is not None:
+        memories = None if number is None else all_in_memory(sequences)
+        if memories is not None:
+            values = [memory.read(dtype) for memory in memories]
             return _padded_in_memory(values, longest, dtype, batch_first, number, padding_side)
     for s in sequences:
         missing = (longest - s.shape[0], *s.shape[1:])

@@ -66,9 +66,12 @@ float:
   %is.float.setting = select i1 %is.argument, i1 %is.literal.float, i1 true
   %float.dtype = call ptr @PyList_GetItem(ptr %default.dtype, i64 0)
   br i1 %is.float.setting, label %float.setting, label %scalar
-float.setting:
-  %is.positive = fcmp ogt double %real, 0.0
-  br i1 %is.positive, label %pack, label %other
+float.setting:                                    ; -0.0 and NaN are text: `of_float`
+  %real.bits = bitcast double %real to i64
+  %is.plus.zero = icmp eq i64 %real.bits, 0
+  %is.nonzero = fcmp one double %real, 0.0
+  %is.number.itself = or i1 %is.plus.zero, %is.nonzero
+  br i1 %is.number.itself, label %pack, label %other
 integer:
   br i1 %is.argument, label %integer.argument, label %pack
 integer.argument:

@@ -7,7 +7,7 @@ import pytest
 
 import genesis
 from genesis import nn, optim
-from genesis.capture.replay import entry
+from genesis.capture.replay import settling
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.nn import functional as F
 from genesis.tracing.state import thread_state
@@ -45,7 +45,7 @@ def values(model, optimizer):
 @pytest.mark.parametrize("as_a_trace", [False, True], ids=["at once", "as a trace"])
 @pytest.mark.parametrize("width", [4, 9000], ids=["small", "large"])
 def test_an_interrupted_replay_is_a_step_or_none(width, as_a_trace, monkeypatch):
-    monkeypatch.setattr(entry, "PATIENCE", -1 if as_a_trace else 10**12)  # what takes long is a trace
+    monkeypatch.setattr(settling, "LONGEST", -1 if as_a_trace else 1e9)  # what takes long is a trace
     step, model, optimizer = compiled_step(width)
     before, random = values(model, optimizer), genesis.get_rng_state()
 

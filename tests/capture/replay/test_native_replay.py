@@ -1,5 +1,6 @@
 """Replays by instructions do what replays by Python do, and leave to these what they do not know."""
 
+import dataclasses
 import functools
 import gc
 import math
@@ -474,3 +475,25 @@ def test_a_replay_that_fails_or_misses_has_drawn_once_or_not_at_all():
     compiled(table, genesis.tensor([0, 1]))
     rng.default_generator.words[rng.CHANGING] = 0
     assert genesis.get_rng_state() == (before[0], before[1] + 2)
+
+
+def test_dicts_dataclasses_and_arguments_are_returned_by_instructions():
+    @dataclasses.dataclass
+    class Pair:
+        first: genesis.Tensor
+        rest: dict
+
+    weight = genesis.ones(3)
+
+    @genesis.compile
+    def compiled(x):
+        return {"sum": x + weight, 3: (x, weight)}, Pair(x * 2, {"none": None, "negative": -x})
+
+    for number in range(5):
+        x = genesis.full(3, float(number))
+        found, pair = compiled(x)
+        assert [*found] == ["sum", 3] and found[3][0] is x and found[3][1] is weight
+        assert found["sum"].tolist() == [number + 1] * 3
+        assert type(pair) is Pair and pair.first.tolist() == [2 * number] * 3
+        assert [*pair.rest] == ["none", "negative"] and pair.rest["negative"].tolist() == [-number] * 3
+    assert compiled.entries[0].native.replays == 3

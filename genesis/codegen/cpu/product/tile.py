@@ -14,14 +14,13 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.spacing import Spacing, opaque
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.interface import FIRST_CACHE, depth_of
-from genesis.codegen.cpu.product.packing import lines_at
+from genesis.codegen.cpu.product.packing import LINE, lines_at
 from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import RegisterTile
 
 TERMS = 2  # of k in one round of the tile's loop: with one, 1 to 3% slower
 FOLDED = 3  # of so many adjacent rows, multiplications broadcast one's element themselves: two loads replace an instruction
 AHEAD = 8  # terms: so long before a tile reads a row of B, or of a strip longer than a first-level cache, it asks for it
-LINE = 64  # bytes
 
 
 def emit_tile(

@@ -1,0 +1,153 @@
+"""The last program of a call that changes tensors: which tensors they are, and what their new values may overwrite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import NamedTuple
+
+from genesis.capture.guards.tensor_guards import unlike
+from genesis.capture.record.records import InputSource, Source, Write
+from genesis.capture.record.results import Results, find
+from genesis.capture.replay.host_program import HostProgram
+from genesis.capture.replay.program import ReplayProgram
+from genesis.execution.result_pool import reusable
+from genesis.ir.dtypes import float32
+from genesis.ops.layout import contiguous_layout
+from genesis.runtime.memory import Buffer
+from genesis.tensor.handle import Tensor
+from genesis.tracing.trace import Array, Change
+
+_NOTHING = Array.realized(Buffer(0), contiguous_layout((0,)), float32)  # no result has its size
+
+
+class TensorChanges(NamedTuple):
+    """The changes of every call, if the tensors are the same in all calls.
+
+    Attributes:
+        roots: for each tensor that is overwritten: the value of the program that it gets, by how much its version rises, how
+            often and of which change backwards are notified.
+        gradients: for each tensor with a new gradient: (program, value), or None for no gradient; and its flags.
+    """
+
+    roots: list[tuple[Tensor, int, int, int, Change | None]]
+    gradients: list[tuple[Tensor, tuple[int, int] | None, Sequence[tuple[str, object]]]]
+
+
+class _Tensors(NamedTuple):
+    """The tensors that a call changes."""
+
+    roots: list[Tensor]  # that are overwritten
+    graded: list[Tensor]  # with a new or a lost gradient
+    replaced: list[Tensor]  # whose new gradient may take the memory of the old one
+
+
+class ChangingProgram(HostProgram):
+    """The last program of a call, the tensors that it overwrites, and its new gradients.
+
+    `earlier` programs, which change nothing, may compute some of its inputs and gradients.
+    """
+
+    def __init__(
+        self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], cleared: Sequence[Source],
+        results: Results, earlier: Sequence[HostProgram],
+    ) -> None:
+        super().__init__(program, inputs, overwrites=True)
+        self._programs = [*earlier, self]
+        writes = self._sort_writes(program, writes)
+        graded, replaced = self._gradients(results, cleared)
+        freed = self._choose_reused(program, inputs, writes, replaced)
+        bare = [source for source in cleared if source not in graded]
+        self._recipes += [None] * len(bare)
+        sources = [write.source for write in writes], [*graded, *bare], freed
+        self._tensors = _Tensors(*[[find(source, ()) for source in part] for part in sources]) if all(
+            source[0] == "tensor" for part in sources for source in part) else None
+
+    def _value(self, key: tuple[int, int]) -> int:
+        """The number of the value at (program, position)."""
+        program, position = key
+        return self._programs[program].value_at[position]
+
+    def same_changes(self) -> TensorChanges | None:
+        """The changes of every call, known after a replay; None if the tensors vary."""
+        tensors, recipes = self._tensors, self._recipes
+        if tensors is None or not all(recipe is None or recipe.is_root for recipe in recipes):
+            return None
+        values = [*self.pool.selected, *self._large_moved]
+        roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(
+            tensors.roots, values, self._versions, self._notes, strict=True)]
+        made: list[tuple[tuple[int, int] | None, Sequence[tuple[str, object]]]] = [
+            (None, ()) if recipe is None else ((recipe.key[0], self._value(recipe.key)), recipe.flags) for recipe in recipes]
+        gradients = [(tensor, *which) for tensor, which in zip(tensors.graded, made, strict=True)]
+        if not all(value is None or tensor._is_holder for tensor, value, _ in gradients):
+            return None
+        return TensorChanges(roots, gradients)
+
+    def reused(self) -> Mapping[int, Array]:
+        """The arrays that results overwrite, by the number of the result's buffer: of inputs, and of replaced gradients, which
+        are lost. The caller must hold one reference to the array of each overwritten tensor."""
+        tensors = self._tensors
+        if not self._reused or tensors is None:
+            return {}
+        found = [find(source, ())._array for source in self._donor_sources]
+        found += self._lose_gradients(tensors.replaced)
+        # The backward of an earlier trace refers to a buffer that has an origin.
+        return {number: array for number, array, may_be in zip(
+            self._reused, found, reusable(found, self._owners, self._sizes), strict=True)
+            if may_be and array.memory.buffer.origin is None}  # type: ignore[union-attr]
+
+    def _sort_writes(self, program: ReplayProgram, writes: Sequence[Write]) -> list[Write]:
+        """The writes, those of small results first."""
+        plan = program.plan
+        is_large = [plan.sizes[output.number] > self.pool.kept_bytes for output in plan.outputs]
+        ordered = sorted(writes, key=lambda write: is_large[write.output])
+        self.pool.selected = [write.output for write in ordered if not is_large[write.output]]
+        self._large_moved = [write.output for write in ordered if is_large[write.output]]
+        self._versions = [write.versions for write in ordered]
+        self._notes = [(write.notes, write.change) for write in ordered]
+        return ordered
+
+    def _gradients(self, results: Results, cleared: Sequence[Source]) -> tuple[list[Source], dict[int, Source]]:
+        """The sources of tensors with new gradients; and value -> source of the tensor whose gradient it replaces."""
+        self._recipes = [recipe for _, recipe in results.gradients]
+        graded = [source for source, _ in results.gradients]
+        plain = [self._value(recipe.key) for recipe in self._recipes if recipe is not None and recipe.is_plain]
+        if len(plain) < len(graded) or len(self._programs) > 1:  # a missed call must leave gradients as they were
+            return graded, {}
+        return graded, {value: source for value, source in zip(plain, graded, strict=True) if source in cleared}
+
+    def _choose_reused(
+        self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], replaced: Mapping[int, Source]
+    ) -> list[Source]:
+        """Choose the large results that overwrite what they replace: the input in the array of the overwritten tensor, if
+        donation allows it, or the old gradient. Returns the sources of the tensors with such gradients.
+        """
+        plan, donors = program.plan, {number: k for k, number in self.pool.donations}
+        writers: dict[int, list[Source]] = {}
+        for write in writes:
+            writers.setdefault(write.output, []).append(write.source)
+        # One writer, the input's own tensor: then it alone owns the array, and the result may take its memory.
+        over: list[tuple[int, int]] = []
+        freed: list[tuple[int, int]] = []
+        for value, (_, number, layout, *_) in enumerate(plan.outputs):
+            if not layout.is_contiguous or layout.offset or program.nodes[program.outputs[value]].differentiable:
+                continue
+            if number in donors and writers.get(value) == [inputs[donors[number]].source]:
+                over.append((number, donors[number]))
+            elif value in replaced and value not in writers and plan.sizes[number] > self.pool.kept_bytes:
+                freed.append((number, value))
+        self._donor_sources = [inputs[k].source for _, k in over]
+        self._nodes = [program.nodes[program.outputs[value]] for _, value in freed]
+        self._reused = [number for number, _ in (*over, *freed)]
+        self._owners = [*[2] * len(over), *[0] * len(freed)]  # of inputs: the tensor and a register
+        self._sizes = [plan.sizes[number] for number in self._reused]
+        return [replaced[value] for _, value in freed]
+
+    def _lose_gradients(self, replaced: Sequence[Tensor]) -> list[Array]:
+        """Take the arrays of the gradients of these tensors; an empty array where the new one cannot overwrite it."""
+        gradients = [tensor._grad for tensor in replaced]
+        any(map(setattr, replaced, repeat("_grad"), repeat(None)))
+        return [
+            _NOTHING if gradient is None or (array := gradient._array).memory is None
+            or (array.node is not node and unlike(array.node, node)) else array
+            for gradient, node in zip(gradients, self._nodes, strict=True)]
