@@ -119,7 +119,9 @@ def _call_plainly(
     cls: type[Tensor], func: AnyFunction, types: Sequence[type], args: tuple[Any, ...] = (),
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """The call without overrides; its results are of this class."""
+    """The call without overrides; its results are of this class. NotImplemented if an argument's class is no base of it."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
     with ignoring_classes():
         result = func(*args, **(kwargs or {}))
     if isinstance(result, Size):

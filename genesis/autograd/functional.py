@@ -13,7 +13,7 @@ from genesis.autograd.pullback import columns_of, constant, enter, full, handle,
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
-from genesis.tensor.call_modes import overriding_class
+from genesis.tensor.call_modes import overriding_kinds
 from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, result_class
 from genesis.tracing.state import recording
 
@@ -157,7 +157,7 @@ def _like(tensors: Sequence[Tree], structure: object) -> Tree:
 def _as(outputs: Sequence[Tensor], found: Sequence[Tensor]) -> Sequence[Tensor]:
     """`found` in the class of the outputs, if that is a Tensor subclass without overrides."""
     kind = result_class(outputs)
-    return found if kind is Tensor or overriding_class(outputs) is not None else [x.as_subclass(kind) for x in found]
+    return found if kind is Tensor or overriding_kinds(outputs) else [x.as_subclass(kind) for x in found]
 
 
 def _values(outputs: Sequence[Tensor], result: Tree, create_graph: bool) -> Tree:

@@ -207,7 +207,8 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     for observer in thread_state.observers:
         observer.observe(GradientEvent("AccumulateGrad", None, (gradient,), ()))
     for hook in [*(tensor._post_hooks or {}).values()]:
-        hook(tensor)
+        if hook(tensor) is not None:
+            raise RuntimeError("register_post_accumulate_grad_hook: a hook returned a value, which would be ignored; want None")
 
 
 def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from genesis.functions.creation import LayoutOptions, check_layout_options, empty
+from genesis.functions.methods.restriding import as_strided
 from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Extents
@@ -16,7 +17,7 @@ from genesis.ir.shapes import contiguous_strides, numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor, method, root_of
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.out import takes_out
 from genesis.tracing.recording_hooks import refuse
@@ -105,8 +106,8 @@ def new_empty_strided(
 
 @method
 def resize_(self: Tensor, *sizes: Extents) -> Tensor:
-    """Changes the tensor's shape in place: it keeps its first elements, in row-major order, and adds zeros if there are too
-    few.
+    """Changes the tensor's shape in place: it is the elements of its storage from its first one on, in row-major order. Where
+    these are too few, it gets a storage of its own, with zeros after them.
 
     Raises RuntimeError for a tensor that requires a gradient, ValueError for a negative extent.
 
@@ -123,10 +124,13 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
     if shape == self.shape:
         return self
     refuse("a tensor is resized")
-    flat, count = self.reshape(-1), numel(shape)
-    if count > flat.shape[0]:
-        flat = call(OPERATIONS["cat"], ([flat, empty(count - flat.shape[0], dtype=self.dtype, device=self.device)],))
-    move_storage(self, flat.narrow(0, 0, count).reshape(shape).clone())
+    root, start, count = root_of(self), self.storage_offset(), numel(shape)
+    if start + count <= root.numel():
+        self.data = as_strided(self.detach(), shape, contiguous_strides(shape), start)
+        return self
+    rest = as_strided(self.detach(), (root.numel() - start,), (1,), start)
+    flat = call(OPERATIONS["cat"], ([rest, empty(count - rest.shape[0], dtype=self.dtype, device=self.device)],))
+    move_storage(self, flat.reshape(shape).clone())
     return self
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
-from genesis.tensor.call_modes import BEFORE_FIRST_OVERRIDE, OVERRIDES, PUBLIC, overriding_class, overriding_classes, running
+from genesis.tensor.call_modes import BEFORE_FIRST_OVERRIDE, OVERRIDES, PUBLIC, overriding_classes, overriding_kinds, running
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.out import into
@@ -28,7 +28,7 @@ FUNCTIONS: dict[str, AnyFunction] = {}  # the public functions that are no rows 
 def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
     """Call the override registered under `name`; `builtin` if there is none, or if this thread is inside of it.
 
-    The innermost mode comes first, then the class of an argument.
+    The innermost mode comes first, then the classes of the arguments.
     """
     if modes := running.modes:
         mode = modes.pop()
@@ -36,9 +36,8 @@ def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options
             return mode.intercept(PUBLIC[0](name), args, kwargs)
         finally:
             modes.append(mode)
-    if overriding_classes and not running.ignores_classes and (kind := overriding_class([*args, *kwargs.values()])) is not None:
-        refuse(f"calls with a tensor of {kind.__qualname__} go to its `__torch_function__`")
-        return kind.__torch_function__(PUBLIC[0](name), (kind,), tuple(args), kwargs)
+    if overriding_classes and not running.ignores_classes and (kinds := overriding_kinds([*args, *kwargs.values()])):
+        return _asked(kinds, name, args, kwargs)
     function = OVERRIDES.get(name)
     if function is None or name in running.names:
         return builtin(*args, **kwargs)
@@ -47,6 +46,15 @@ def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options
         return function(*args, **kwargs)
     finally:
         running.names.discard(name)
+
+
+def _asked(kinds: Sequence[Any], name: str, args: Sequence[Any], kwargs: Options) -> Any:
+    refuse(f"calls with a tensor of {kinds[0].__qualname__} go to its `__torch_function__`")
+    for kind in kinds:
+        result = kind.__torch_function__(PUBLIC[0](name), tuple(kinds), tuple(args), kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(f"{name}: no class of its arguments implements it; asked {', '.join(kind.__qualname__ for kind in kinds)}")
 
 
 def route(operation: Operation, args: Sequence[Any], kwargs: Options | None = None) -> Any:

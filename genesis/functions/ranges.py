@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
+from ctypes import c_float
 from typing import Any, Unpack
 
 import numpy as np
@@ -78,28 +79,30 @@ def linspace(
 def _spaced(
     name: str, start: Operand, end: Operand, steps: int, dtype: DType | None, device: DeviceLike,
 ) -> Tensor:
-    """Evenly spaced numbers in float64 or complex128. With an integer dtype, the ends are of that dtype, and numbers are
-    computed from the nearer one. Ends that are tensors are not read.
+    """Evenly spaced numbers in float64 or complex128. Integers, and what is rounded to float32, have ends of that dtype and
+    are computed from the nearer one. Ends that are tensors are not read.
 
     Raises TypeError for a number of steps that is no int, and ValueError for a negative one and for an end outside an integer
     dtype's range.
     """
     (steps,) = as_shape(name, (steps,))
-    dtype = None if dtype is None else as_dtype(name, dtype)
-    whole = dtype is not None and dtype.category == 1
-    low, high = [_end(name, x, dtype if whole else None) for x in (start, end)]
+    dtype = get_default_dtype() if dtype is None else as_dtype(name, dtype)
+    narrow = dtype if dtype.category == 1 or dtype is float32 else None
+    low, high = [_end(name, x, narrow) for x in (start, end)]
     device = next((x.device for x in (low, high) if isinstance(x, Tensor)), device)
-    return call_on(device_of(device), OPERATIONS["linspace"], (low, high, steps, whole))
+    return call_on(device_of(device), OPERATIONS["linspace"], (low, high, steps, narrow))
 
 
 def _end(name: str, end: Operand, dtype: DType | None) -> Operand:
-    """An end, without a derivation; of an integer dtype if one is given."""
+    """An end, without a derivation; a real number is rounded to the dtype, if one is given."""
     if isinstance(end, Tensor):
         if end.ndim:
             raise ArgumentError(f"{name}: an end has shape {end.shape}; want a number or a tensor of no axes")
         return end.detach()
-    if dtype is None:
+    if dtype is None or isinstance(end, complex):
         return end
+    if dtype is float32:
+        return c_float(float(end)).value
     refuse_number(name, end, dtype)
     return wrapped(int(end.real), dtype)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
-from genesis.functions.ranges import arange
+from genesis.functions.ranges import linspace
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -31,9 +31,9 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     extents = tuple(size[2:])
     moved = theta[:, :, -1].reshape(size[0], *[1] * axes, axes)
     for axis, extent in enumerate(extents):
-        steps = arange(extent, dtype=theta.dtype, device=theta.device)
-        last = extent - 1 if align_corners else extent
-        along = (steps * 2 - (extent - 1)) / last if last else steps
+        along = linspace(-min(extent - 1, 1), 1, extent, dtype=theta.dtype, device=theta.device)
+        if not align_corners:
+            along = along * (extent - 1) / extent
         coordinate = along.reshape(*[extent if a == axis else 1 for a in range(axes)], 1)
         moved = moved + coordinate * theta[:, :, axes - 1 - axis].reshape(size[0], *[1] * axes, axes)
     return moved

@@ -173,13 +173,18 @@ def eye(value: Value, rows: int, columns: int, dtype: DType) -> Value:
 
 
 @composite("linspace", 2, method=False, public=False, takes_complex=True)
-def linspace(start: Value, end: Value, count: int, from_nearer: bool = False) -> Value:
-    """`count` evenly spaced numbers from `start` to `end` in float64 or complex128, each computed from `start` or from the
-    nearer end. The last one is `end`."""
+def linspace(start: Value, end: Value, count: int, dtype: DType | None = None) -> Value:
+    """`count` evenly spaced numbers from `start` to `end` in float64 or complex128. The last one is `end`.
+
+    With a `dtype`, real ends are of it, and each number is computed from the nearer one; of float32, the step is, too.
+    """
     start, end = as_values(start, end)
     wide = complex128 if start.dtype.is_complex or end.dtype.is_complex else float64
-    low, high, index = cast(start, wide), cast(end, wide), cast(iota(start.graph, count), float64)
-    step = (high - low) / max(count - 1, 1)
-    if from_nearer:
-        return where(index < (count + 1) // 2, low + step * index, high - step * (count - 1 - index))
-    return where(index == max(count - 1, 1), high, low + step * index)
+    if wide is complex128:
+        dtype = None
+    low, high = (cast(x if dtype is None else cast(x, dtype), wide) for x in (start, end))
+    index, span, last = cast(iota(start.graph, count), float64), high - low, max(count - 1, 1)
+    if dtype is None:
+        return where(index == last, high, low + span / last * index)
+    step = cast(cast(cast(span, dtype) / last, dtype), wide) if dtype is float32 else span / last
+    return where(index < max(count // 2, 1), low + step * index, high - step * (count - 1 - index))

@@ -169,13 +169,13 @@ class SWALR(LRScheduler):
         for group, rate in zip(optimizer.param_groups, per_group("SWALR", "swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
         self.anneal_epochs = anneal_epochs
-        self.anneal_strategy = anneal_strategy
+        self._anneal_strategy = anneal_strategy
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step: int) -> float:
         """The fraction of `swa_lr` in the learning rate of a step."""
         turn = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return turn if self.anneal_strategy == "linear" else (1 - math.cos(math.pi * turn)) / 2
+        return turn if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * turn)) / 2
 
     def get_lr(self) -> list[float]:
         """The rates, from the current ones and the original ones that these imply."""

@@ -111,13 +111,18 @@ def ignoring_classes() -> Iterator[None]:
         running.ignores_classes = before
 
 
-def overriding_class(arguments: Iterable[Any]) -> Any:
-    """The most derived class with `__torch_function__` among the arguments, and in lists among them."""
-    found: Any = None
+def overriding_kinds(arguments: Iterable[Any]) -> list[Any]:
+    """The classes with `__torch_function__` among the arguments, and in lists among them, in the order in which they are asked.
+
+    It is that of the arguments, but a derived class comes before its bases.
+    """
+    found: list[Any] = []
     for argument in arguments:
-        kind: Any = overriding_class(argument) if argument.__class__ in (list, tuple) else argument.__class__
-        if kind is not None and not overriding_classes.isdisjoint(kind.__mro__) and (found is None or issubclass(kind, found)):
-            found = kind
+        kinds = overriding_kinds(argument) if argument.__class__ in (list, tuple) else (argument.__class__,)
+        for kind in kinds:
+            if kind not in found and not overriding_classes.isdisjoint(kind.__mro__):
+                bases = (place for place, other in enumerate(found) if issubclass(kind, other))
+                found.insert(next(bases, len(found)), kind)
     return found
 
 

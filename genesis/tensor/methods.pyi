@@ -1245,7 +1245,7 @@ class Methods:
     def resize(self, *sizes: Extents) -> Tensor:
         """`reshape`. Raises RuntimeError for another number of elements."""
     def resize_(self, *sizes: Extents) -> Tensor:
-        """Changes the tensor's shape in place: it keeps its first elements, in row-major order, and adds zeros if there .."""
+        """Changes the tensor's shape in place: it is the elements of its storage from its first one on, in row-major .."""
     def resize_as(self, tensor: Tensor) -> Tensor:
         """`resize`, to the shape of `tensor`."""
     def resize_as_(self, template: Tensor) -> Tensor:

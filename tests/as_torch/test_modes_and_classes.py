@@ -112,6 +112,34 @@ SCRIPT = """
     print(torch.abs(scaled), torch.diagonal(scaled), torch.cat([x, scaled]), torch.sum(scaled, 0), torch.relu(More(2))[0])
     print(x.matmul(scaled), torch.exp(x).equal(x.exp()))
 
+    class Strict(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if not all(issubclass(cls, kind) for kind in types):
+                return NotImplemented
+            return super().__torch_function__(func, types, args, kwargs)
+
+    class Stricter(Strict):
+        pass
+
+    class Declines:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+        def __radd__(self, other):
+            return "its own sum"
+
+    strict, stricter, declines = x.as_subclass(Strict), x.as_subclass(Stricter), Declines()
+    print(type(strict + stricter).__name__, type(torch.cat([stricter, strict])).__name__)
+    print(x == scaled, x != scaled, x + declines)
+    print(torch.add(Metadata(1), declines), torch.add(declines, Metadata(1)))
+    for arguments in [(declines, x), (x, declines), (strict, declines), (strict, asked), (asked, strict)]:
+        try:
+            print(type(torch.add(*arguments)).__name__)
+        except TypeError as problem:
+            print("refused")
+
     print(mine(Metadata(1)), mine(3), isinstance(torch.nn.Parameter(x) * 2, torch.nn.Parameter))
     print(type(torch.nn.Linear(2, 2).weight).__name__, type(torch.nn.Linear(2, 2).weight.detach()).__name__)
 """

@@ -132,6 +132,11 @@ def test_wrong_hooks_are_named():
     with x.register_hook(lambda g: g[:1]), pytest.raises(RuntimeError, match=r"shape \(2,\) back.*got .* shape \(1,\)"):
         x.sum().backward()
     assert x.grad is None
+    for lib in (genesis, torch):
+        leaf = lib.ones(2, requires_grad=True)
+        leaf.register_post_accumulate_grad_hook(lambda leaf: leaf.grad * 2)
+        with pytest.raises(RuntimeError, match="None"):
+            leaf.sum().backward()
     node = (x * 2).grad_fn
     with node.register_hook(lambda passed, came: (1, 2, 3)):
         pass

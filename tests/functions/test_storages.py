@@ -34,6 +34,14 @@ QUESTIONS = """
     x.as_strided_((2, 2), (1, 4), 1)
     x.resize(4, 3)
     x.resize_as(lib.zeros(2, 6))
+    x.t_().resize_(2, 2)
+    x[1:].resize_(2, 2).resize_(2, 4)
+    x[:, 1].resize_(2)
+    x.resize_(2).resize_(3, 4)
+    (x.view(-1).resize_(5).zero_().sum(), x)[1]
+    (x[::2, 1:].resize_(3).mul_(10).sum(), x)[1]
+    x[1].resize_(2, 7)[0]
+    x[2].resize_(())
     x.double().float_power_(2)
     x.apply_(lambda v: v * v)
     x.map_(lib.ones(4), lambda a, b: a - b)

@@ -99,6 +99,20 @@ def test_a_call_that_needs_all_rows_is_in_no_loop_with_what_computes_them():
     np.testing.assert_allclose(y.numpy(), np.exp(x @ w) @ (x @ w), rtol=1e-3, atol=1.0)
 
 
+@pytest.mark.parametrize("images", [2, 3])
+def test_images_are_padded_and_multiplied_one_by_one_where_threads_have_equally_many(images):
+    x, w = operands((images, 8, 12, 12), (32, 8, 5, 5))
+    before = genesis.get_num_threads()
+    genesis.set_num_threads(2)
+    try:
+        y = genesis.nn.functional.conv2d(genesis.tensor(x), genesis.tensor(w), padding=2)
+        assert any(isinstance(call, Product) for loop in loops() for call in loop.calls) == (images == 2)
+        want = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=2)
+        np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=1e-4, atol=1e-4)
+    finally:
+        genesis.set_num_threads(before)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_values_do_not_depend_on_how_many_threads_share_the_tiles(threads):
     q, k, v = operands((2, 3, 50, 8), (2, 3, 50, 8), (2, 3, 50, 8))

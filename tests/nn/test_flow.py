@@ -26,6 +26,13 @@ def test_places_of_affine_maps_are_torchs(size, corners):
     assert_close(*found, scale=100)
 
 
+@pytest.mark.parametrize("corners", [False, True])
+def test_places_of_the_identity_are_torchs_to_the_bit(corners):
+    for size in [(1, 1, 7, 9), (1, 2, 28, 28), (1, 1, 1, 33)]:
+        ours, theirs = (lib.nn.functional.affine_grid(lib.eye(2, 3)[None], size, align_corners=corners) for lib in BOTH)
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
 def test_modes_by_number_and_older_names():
     image, grid = np.arange(12.0).reshape(1, 1, 3, 4), np.random.default_rng(0).normal(size=(1, 2, 2, 2))
     found = [[library.grid_sampler_2d(library.tensor(image), library.tensor(grid), 1, 2, False),

@@ -297,7 +297,7 @@ INTERNAL_SAMPLES: dict[str, list[Sample]] = {
     "to_dtype": [Sample((_M, float64))], "clone": [Sample((_M,))], "stop_gradient": [Sample((_M,))],
     "full": [Sample((np.array(2.5), (2, 3), float64))], "arange": [Sample((np.array(2.5), np.array(0.5), 4, float64))],
     "eye": [Sample((np.array(2.5), 3, 2, float64)), Sample((np.array(2.5), 2, 5, float64))],
-    "linspace": [Sample((np.array(2.5), np.array(-0.5), 5)), Sample((np.array(2.0), np.array(9.0), 5, True))],
+    "linspace": [Sample((np.array(2.5), np.array(-0.5), 5)), Sample((np.array(2.0), np.array(9.0), 5, float64))],
     "dropout": [Sample((_M, 7, 0, 0.5))],
     "batch_statistics": [Sample((values(3, 2, 4), values(2), np.abs(values(2)), 0.25))],
     "im2col": [Sample((values(1, 2, 4, 3), (3, 2), 1, 1, 2))],

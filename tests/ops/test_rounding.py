@@ -125,6 +125,17 @@ def test_evenly_spaced_numbers_are_numpys(ends, steps):
     np.testing.assert_array_equal(of_tensors.numpy(), want)
 
 
+@pytest.mark.parametrize("ends", [(0, 1), (-1, 1), (0.3, 7.7), (200, 3), (2.1, 2.1), (-3, 1000)])
+def test_evenly_spaced_numbers_of_float32_are_torchs(ends):
+    for steps in (1, 2, 3, 7, 64, 101, 1000):
+        for of in (float, lambda x: x / 3):
+            ours, theirs = (library.linspace(*map(of, ends), steps).numpy() for library in (genesis, torch))
+            np.testing.assert_array_equal(ours, theirs)
+    compiled = genesis.compile(lambda end: genesis.linspace(ends[0], end, 7))
+    for end in (0.1, 0.7, 3.3):
+        np.testing.assert_array_equal(compiled(end).numpy(), torch.linspace(ends[0], end, 7).numpy())
+
+
 @pytest.mark.parametrize("base", [2, 3, 10])
 def test_powers_at_even_distances_are_exact_integers(base):
     assert genesis.logspace(0, 15, 16, base, dtype=genesis.int64).tolist() == [base**k for k in range(16)]

@@ -14,7 +14,7 @@ from genesis.functions.public_names import function_named, function_names
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
-from genesis.tensor.call_modes import FunctionMode, ignoring_classes, overriding_class
+from genesis.tensor.call_modes import FunctionMode, ignoring_classes, overriding_kinds
 from genesis.tensor.handle import Tensor
 
 
@@ -31,8 +31,8 @@ class TorchFunctionMode(FunctionMode):
         return func(*args, **(kwargs or {}))
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
-        kind = overriding_class([*args, *kwargs.values()])
-        return self.__torch_function__(function, () if kind is None else (kind,), tuple(args), dict(kwargs))
+        kinds = overriding_kinds([*args, *kwargs.values()])
+        return self.__torch_function__(function, tuple(kinds), tuple(args), dict(kwargs))
 
 
 BaseTorchFunctionMode = TorchFunctionMode
@@ -60,7 +60,7 @@ enable_reentrant_dispatch = no_effect
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether one of them overrides calls."""
     given = [*relevant_args]
-    return overriding_class(given) is not None or any(
+    return bool(overriding_kinds(given)) or any(
         hasattr(type(a), "__torch_function__") for a in given if not isinstance(a, Tensor))
 
 

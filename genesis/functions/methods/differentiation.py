@@ -134,7 +134,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook` with this tensor, a leaf, whenever backward has added to its `.grad`.
 
-    Raises RuntimeError for a tensor that is no leaf or requires no gradient.
+    Raises RuntimeError for a tensor that is no leaf or requires no gradient; backward does, if the hook returns a value.
 
     >>> x = genesis.tensor([1., 2.], requires_grad=True)
     >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))

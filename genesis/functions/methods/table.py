@@ -14,7 +14,7 @@ from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.examples import documented
 from genesis.ops.registry import OPERATIONS, Operation, parameter_names, signature_of
-from genesis.tensor.call_modes import OVERRIDES, PUBLIC
+from genesis.tensor.call_modes import OVERRIDES, PUBLIC, overriding_kinds
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -215,7 +215,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
 
 def _equality_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, _COMPARED):
+        if not isinstance(other, _COMPARED) and not (OVERRIDES and overriding_kinds((other,))):
             return NotImplemented  # so that `tensor == None` and `tensor == "text"` are False
         return (route if OVERRIDES else call)(operation, (self, other))
 
