@@ -77,7 +77,6 @@ class Run:
     Attributes:
         memories: the memory of each value; None where there is none yet.
         arrays: the same as arrays, if the pool has handles for them.
-        selected: the arrays of the small values that the pool has selected.
         addresses: those of the program's buffers.
         kept: small results as arrays (if the pool has handles), as memories and as buffers.
         unowned: the reference counts of `kept` while nobody else owns them.
@@ -89,14 +88,13 @@ class Run:
 
     __slots__ = (
         "addresses", "arena", "arrays", "completion", "device", "handles", "kept", "memories", "overwriting",
-        "plan", "pool", "selected", "unowned",
+        "plan", "pool", "unowned",
     )
 
     def __init__(self, device: Device, values: int = 0, buffers: int = 0) -> None:
         self.device = device
         self.memories: list[Memory] = [None] * values  # type: ignore[list-item]
         self.arrays: list[Array] = [None] * values  # type: ignore[list-item]
-        self.selected: tuple[Array, ...] = ()
         self.addresses = [0] * buffers
         self.completion = Completion()
         self.pool: ResultPool | None = None
@@ -125,7 +123,7 @@ class ResultPool:
         donors, sizes: these inputs, and the sizes of the results.
         kept_bytes: a run keeps results up to this size. On a GPU it keeps none: the GPU's own pool returns the same memory
             again, where graphs of launches expect it.
-        selected: the values whose arrays a run keeps in `selected`.
+        selected: the small values that tensors get.
     """
 
     __slots__ = (
@@ -229,7 +227,6 @@ class ResultPool:
         own = [memories[value] for value in small]
         if self._handles:
             kept += [run.arrays[value] for value in small]
-            run.selected = tuple([run.arrays[value] for value in self.selected])
         kept += own
         kept += map(_buffer, own)
         del own

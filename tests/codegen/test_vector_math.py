@@ -76,7 +76,7 @@ ENGINES: list[binding.ExecutionEngine] = []  # kept alive: compiled code dies wi
 def compiled(emit: Callable[[Lanes, list[ir.Value], list[ir.Value], ir.Value], None], width: int, pointers: int):
     """A C function (pointer.., count) that runs `emit(lanes, pointers, index)` for index in 0, width, .. < count."""
     module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * pointers + [I64]), "kernel")
+    function = ir.Function(module, ir.FunctionType(ir.VOID, [POINTER] * pointers + [I64]), "kernel")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     entry, loop, done = builder.block, function.append_basic_block("loop"), function.append_basic_block("done")
     builder.branch(loop)

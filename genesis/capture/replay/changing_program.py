@@ -52,7 +52,8 @@ class ChangingProgram(HostProgram):
         self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], cleared: Sequence[Source],
         results: Results, earlier: Sequence[HostProgram],
     ) -> None:
-        super().__init__(program, inputs, overwrites=True)
+        super().__init__(program, inputs)
+        self.pool = program.pool
         self._programs = [*earlier, self]
         writes = self._sort_writes(program, writes)
         graded, replaced = self._gradients(results, cleared)

@@ -13,8 +13,6 @@ from genesis.ops.layout import Layout
 from genesis.runtime.native import NativeProgram
 from genesis.tracing.trace import Array
 
-_NONE: dict[int, Array] = {}
-
 
 class HostProgram:
     """A program that runs without a trace: its slots are filled, and its results are in the buffers of its pool.
@@ -28,10 +26,10 @@ class HostProgram:
         verify: checks the program's slots before a run, if verification is on.
     """
 
-    def __init__(self, program: ReplayProgram, inputs: Sequence[InputSource], overwrites: bool = False) -> None:
+    def __init__(self, program: ReplayProgram, inputs: Sequence[InputSource]) -> None:
         plan = program.plan
         self.recorded = program
-        self.pool = program.pool if overwrites else program.pool.keeping_large()
+        self.pool = program.pool.keeping_large()
         self._device = program.device
         self.program = cast(NativeProgram, plan.segments[0].program)
         self.inputs = None if [*plan.inputs] == [*range(len(inputs))] else plan.inputs
@@ -47,4 +45,4 @@ class HostProgram:
 
     def reused(self) -> Mapping[int, Array]:
         """The arrays that large results overwrite, by the number of the result's buffer."""
-        return _NONE
+        return {}

@@ -117,8 +117,7 @@ class _Kernel(WordKernel):
 
     def _refuse(self, fits: ir.Value, reason: Refused, value: ir.Value) -> None:
         with self.builder.if_then(self.builder.not_(fits)):
-            for position, word in enumerate((I64(1), self.words["site"], value, I64(reason))):
-                self.put(word, self.words["fault"], position)
+            self.report(value, I64(reason))
 
     # ---- memory ----
 

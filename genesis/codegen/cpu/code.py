@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import I1, I8, I64, POINTER
 from genesis.codegen.cpu.vectors import counted
 
 WORD = 8  # bytes
@@ -39,7 +39,7 @@ class Code(Lanes):
         self, module: ir.Module, name: str, parameters: Sequence[ir.Type], width: int, *, result: ir.Type | None = None,
         internal: bool = True,
     ) -> None:
-        self.function = ir.Function(module, ir.FunctionType(result or ir.VoidType(), parameters), name)
+        self.function = ir.Function(module, ir.FunctionType(result or ir.VOID, parameters), name)
         if internal:
             self.function.linkage = "internal"
         self.args: Sequence[ir.Value] = self.function.args
@@ -97,12 +97,10 @@ class Code(Lanes):
     def least(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.intrinsic("smin", I64, [a, b])
 
-    def fill(self, pointer: ir.Value, nbytes: int) -> None:
+    def fill(self, pointer: ir.Value, nbytes: ir.Value) -> None:
         """Zero `nbytes` bytes."""
-        i8, i1 = ir.IntType(8), ir.IntType(1)
-        self.intrinsic("memset", ir.VoidType(), [pointer, i8(0), I64(nbytes), i1(0)], overloads=(POINTER, I64))
+        self.intrinsic("memset", ir.VOID, [pointer, I8(0), nbytes, I1(0)], overloads=(POINTER, I64))
 
     def copy(self, source: ir.Value, target: ir.Value, nbytes: ir.Value) -> None:
         """Copy bytes between ranges that do not overlap."""
-        arguments = [target, source, nbytes, ir.IntType(1)(0)]
-        self.intrinsic("memcpy", ir.VoidType(), arguments, overloads=(POINTER, POINTER, I64))
+        self.intrinsic("memcpy", ir.VOID, [target, source, nbytes, I1(0)], overloads=(POINTER, POINTER, I64))

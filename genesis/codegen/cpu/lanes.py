@@ -39,10 +39,9 @@ class Lanes(Vectors):
         if from_dtype in FLOATING:
             if to_dtype in FLOATING:
                 resized = self.builder.fpext if element_type(x) == REGISTER_TYPE["float32"] else self.builder.fptrunc
-                return self.round_to(to_dtype, x if x.type == target else resized(x, target))
+                return self.round_to(to_dtype, resized(x, target))
             wide = with_shape(I64 if SIZE[REGISTER_TYPE[to_dtype]] == 8 else I32, x)
-            saturated = self._saturated(x, wide, is_signed=to_dtype not in ("uint32", "uint64"))
-            return saturated if wide == target else self.builder.trunc(saturated, target)
+            return self.builder.trunc(self._saturated(x, wide, is_signed=to_dtype not in ("uint32", "uint64")), target)
         if to_dtype in FLOATING:
             whole = self.builder.uitofp if from_dtype in UNSIGNED else self.builder.sitofp
             return self.round_to(to_dtype, whole(x, target))
@@ -192,7 +191,7 @@ class Lanes(Vectors):
 
     def prefetch(self, pointer: ir.Value, *, to_write: bool = False, level: int = 3) -> None:
         """Prefetch a line of memory into the caches from `level` on, 3 for the first; any address is allowed."""
-        self.intrinsic("prefetch", ir.VoidType(), [pointer, I32(int(to_write)), I32(level), I32(1)], overloads=(POINTER,))
+        self.intrinsic("prefetch", ir.VOID, [pointer, I32(int(to_write)), I32(level), I32(1)], overloads=(POINTER,))
 
     def load(self, pointer: ir.Value, dtype: str, mask: ir.Value | None = None) -> ir.Value:
         """Load `width` adjacent elements; masked lanes are not read and are 0."""
@@ -244,7 +243,7 @@ class Lanes(Vectors):
         if isinstance(mask, FirstLanes) and not has_masked_stores():
             store_first(self.builder, x, pointer, mask.count)
         else:
-            self._masked("store", ir.VoidType(), [x, pointer, mask], x.type, 1)
+            self._masked("store", ir.VOID, [x, pointer, mask], x.type, 1)
 
     def _store_past_caches(self, x: ir.Value, pointer: ir.Value) -> None:
         self.builder.store(x, pointer, align=64, past_caches=True)
@@ -259,7 +258,7 @@ class Lanes(Vectors):
         """Store to `base[element_offsets]`; of equal offsets the last lane wins. Masked lanes are not written."""
         x = self.to_memory(self.splat(x), dtype)
         pointers = self.element_pointer(base, self.splat(element_offsets), dtype)
-        self._masked("scatter", ir.VoidType(), [x, pointers, self._every_lane(mask)], x.type, 1)
+        self._masked("scatter", ir.VOID, [x, pointers, self._every_lane(mask)], x.type, 1)
 
     def wide_load(
         self, pointer: ir.Value, dtype: str, stride: int, offsets: Collection[int], mask: ir.Value | None = None

@@ -216,7 +216,7 @@ def clear_columns(nest: Nest) -> None:
     if nest.columns:
         size = nest.builder.mul(_bytes(nest), I64(len(nest.columns)))
         start = _part(nest, nest.builder.mul(nest.share, size))
-        fill = nest.lanes.declared("llvm.memset.p0.i64", ir.VoidType(), [POINTER, I8, I64, I1])
+        fill = nest.lanes.declared("llvm.memset.p0.i64", ir.VOID, [POINTER, I8, I64, I1])
         nest.builder.call(fill, [start, I8(0), size, I1(0)])
 
 

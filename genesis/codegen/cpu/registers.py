@@ -17,7 +17,7 @@ Value: TypeAlias = "ir.Value | int | float"
 
 POINTER = ir.POINTER
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
-HALF, FLOAT, DOUBLE = ir.HalfType(), ir.FLOAT, ir.DOUBLE
+HALF, FLOAT, DOUBLE = ir.HALF, ir.FLOAT, ir.DOUBLE
 
 REGISTER_TYPE: dict[str, ir.Type] = {
     "float64": DOUBLE, "float32": FLOAT, "float16": FLOAT, "bfloat16": FLOAT, "bool": I1,

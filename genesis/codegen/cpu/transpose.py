@@ -14,7 +14,7 @@ from genesis.runtime.kernel_cache import KernelSource
 MOST_LINES = 16  # vectors of a square
 
 
-FUNCTION = ir.FunctionType(ir.VoidType(), [POINTER, I64, POINTER, I64, I64, I64, I64])
+FUNCTION = ir.FunctionType(ir.VOID, [POINTER, I64, POINTER, I64, I64, I64, I64])
 
 
 def transposition(size: int) -> KernelSource:

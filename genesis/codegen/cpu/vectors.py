@@ -194,7 +194,7 @@ class Vectors:
     def add_products_of_pairs(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
         """c plus both products of the two bfloat16 numbers that are in each element of a and b; denormals count as 0."""
         a, b, c = self.matched(a, b, c)
-        pairs = ir.VectorType(ir.BFloatType(), 2 * a.type.count)
+        pairs = ir.VectorType(ir.BFLOAT, 2 * a.type.count)
         function = self.declared("llvm.x86.avx512bf16.dpbf16ps.512", c.type, [c.type, pairs, pairs])
         return self.builder.call(function, [c, *[self.builder.bitcast(x, pairs) for x in (a, b)]])
 

@@ -10,7 +10,7 @@ from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.registers import I64, POINTER
 
 KERNEL_PARAMETERS = I64, I64, POINTER, I64
-KERNEL_TYPE = ir.FunctionType(ir.VoidType(), KERNEL_PARAMETERS)
+KERNEL_TYPE = ir.FunctionType(ir.VOID, KERNEL_PARAMETERS)
 
 
 def word_types(names: Iterable[str], pointers: Iterable[str]) -> dict[str, ir.Type]:
@@ -46,6 +46,11 @@ class WordKernel(Code):
     def element(self, word: str, index: ir.Value, dtype: str) -> ir.Value:
         """The address of an element of the array at the address `word`."""
         return self.element_pointer(self.words[word], index, dtype)
+
+    def report(self, value: ir.Value, extent: ir.Value) -> None:
+        """Report a fault at the word `site` to the record at `fault`."""
+        for number, word in enumerate((I64(1), self.words["site"], value, extent)):
+            self.put(word, self.words["fault"], number)
 
     def text(self) -> str:
         """The module, which is complete."""

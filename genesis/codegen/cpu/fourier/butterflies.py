@@ -17,13 +17,13 @@ COMPOSED = {8: (4, 2), 16: (4, 4)}
 
 
 class ComplexLanes:
-    """Emits arithmetic of vectors of `width` complex numbers; `forward` is 1.0 or -1.0, by the direction."""
+    """Emits arithmetic of vectors of `width` complex numbers, on twice as many lanes; `forward` is 1.0 or -1.0, by the
+    direction."""
 
-    def __init__(self, builder: ir.IRBuilder, dtype: str, width: int, forward: ir.Value) -> None:
-        self.builder, self.dtype, self.width = builder, dtype, width
-        self.lanes = Lanes(builder, 2 * width)
-        self.turn = builder.fmul(self.lanes.splat(forward), self.alternating(1.0, -1.0))
-        self.entry, self.turned_sines = builder.block, dict[float, ir.Value]()
+    def __init__(self, lanes: Lanes, dtype: str, forward: ir.Value) -> None:
+        self.lanes, self.builder, self.dtype, self.width = lanes, lanes.builder, dtype, lanes.width // 2
+        self.turn = self.builder.fmul(lanes.splat(forward), self.alternating(1.0, -1.0))
+        self.entry, self.turned_sines = self.builder.block, dict[float, ir.Value]()
 
     def alternating(self, real: float, imaginary: float) -> ir.Constant:
         """A constant vector: one number in all real parts, another in all imaginary ones."""

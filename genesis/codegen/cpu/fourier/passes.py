@@ -10,10 +10,11 @@ import functools
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.spacing import MOST, Spacing
 from genesis.codegen.cpu.fourier.butterflies import ComplexLanes
-from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I32, I64, POINTER, constants
-from genesis.codegen.cpu.vectors import counted, transposed
+from genesis.codegen.cpu.registers import DOUBLE, I32, I64, POINTER, REGISTER_TYPE, constants
+from genesis.codegen.cpu.vectors import transposed
 
 
 def type_of(name: str) -> ir.Type:
@@ -21,34 +22,34 @@ def type_of(name: str) -> ir.Type:
     return POINTER if name.endswith("_at") else DOUBLE if name in ("scale", "forward") else I64
 
 
-class Pass:
-    """A function under construction, with arguments by name."""
+class Pass(Code):
+    """A function on vectors of `numbers` complex numbers, with arguments by name."""
 
-    def __init__(self, module: ir.Module, name: str, dtype: str, width: int, arguments: Sequence[str]) -> None:
-        self.function = ir.Function(module, ir.FunctionType(ir.VoidType(), [type_of(a) for a in arguments]), name)
-        self.function.linkage = "internal"
+    def __init__(self, module: ir.Module, name: str, dtype: str, numbers: int, arguments: Sequence[str]) -> None:
+        super().__init__(module, name, [type_of(a) for a in arguments], 2 * numbers)
         self.function.attributes.add("noinline")
-        self.argument = dict(zip(arguments, self.function.args, strict=True))
-        self.builder = b = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.dtype, self.width = dtype, width
-        self.complex = ComplexLanes(b, dtype, width, self.number("forward"))
+        self.argument = dict(zip(arguments, self.args, strict=True))
+        self.dtype, self.numbers = dtype, numbers
+        self.complex = ComplexLanes(self, dtype, self.number("forward"))
 
     def number(self, name: str) -> ir.Value:
         """The argument of this name, in the dtype of the parts."""
-        value = self.argument[name]
-        return self.builder.fptrunc(value, FLOAT) if self.dtype == "float32" else value
+        return self.builder.fptrunc(self.argument[name], REGISTER_TYPE[self.dtype])
 
-    def at(self, pointer: ir.Value, *offsets: ir.Value) -> ir.Value:
+    def place(self, pointer: ir.Value, *offsets: ir.Value) -> ir.Value:
         """The address of the number at a sum of offsets."""
         total = functools.reduce(self.builder.add, offsets)
-        return self.complex.lanes.element_pointer(pointer, self.builder.shl(total, I64(1)), self.dtype)
+        return self.element_pointer(pointer, self.builder.shl(total, I64(1)), self.dtype)
 
-    def load(self, pointer: ir.Value, mask: ir.Value | None = None) -> ir.Value:
-        return self.complex.lanes.load(pointer, self.dtype, mask)
+    def read(self, pointer: ir.Value, mask: ir.Value | None = None) -> ir.Value:
+        return self.load(pointer, self.dtype, mask)
 
-    def loads(self, addresses: Sequence[ir.Value]) -> Callable[[int], ir.Value]:
+    def reads(self, addresses: Sequence[ir.Value]) -> Callable[[int], ir.Value]:
         """The function that loads the vector at address j."""
-        return lambda j: self.load(addresses[j])
+        return lambda j: self.read(addresses[j])
+
+    def write(self, value: ir.Value, pointer: ir.Value) -> None:
+        self.store(value, pointer, self.dtype)
 
     def spacing(self, distance: ir.Value, count: int) -> Spacing:
         """Multiples of a distance, given in numbers."""
@@ -57,17 +58,7 @@ class Pass:
     def fetch(self, pointers: Sequence[ir.Value], *, write: bool = False) -> None:
         """Prefetch lines that are to be read or written soon; any address is allowed."""
         for pointer in pointers:
-            self.complex.lanes.intrinsic(
-                "prefetch", ir.VoidType(), [pointer, I32(int(write)), I32(3), I32(1)], overloads=(POINTER,))
-
-    def store(self, value: ir.Value, pointer: ir.Value) -> None:
-        self.complex.lanes.store(value, pointer, self.dtype)
-
-    def least(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
-
-    def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
+            self.prefetch(pointer, to_write=write)
 
     def times(self, k: int, distance: ir.Value) -> ir.Value:
         return self.builder.mul(distance, I64(k))
@@ -83,42 +74,41 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
     The table has for each line p and number k a twiddle factor: its real part twice, its imaginary part negative and positive.
     """
     f = Pass(module, name, dtype, width, WIDE)
-    b, a, lanes = f.builder, f.argument, f.complex.lanes
-    scale = lanes.splat(f.number("scale"))
+    b, a = f.builder, f.argument
+    scale = f.splat(f.number("scale"))
     final = b.sub(a["columns"], I64(width))
     before, after = f.spacing(a["in_j"], radix), f.spacing(a["out_k"], radix)
-    with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), a["m"]) as p:
-        from_at, to_at = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+    with f.count(0, a["apart"]) as n, f.count(0, a["m"]) as p:
+        from_at, to_at = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         roots = [] if last else [_root(f, b.add(f.times(radix - 1, p), I64(k - 1))) for k in range(1, radix)]
         start, goal = b.mul(p, a["in_p"]), b.mul(p, a["out_p"])
-        with counted(b, I64(0), a["lines"]) as line:
+        with f.count(0, a["lines"]) as line:
             source, target = b.add(start, b.mul(line, a["in_l"])), b.add(goal, b.mul(line, a["out_l"]))
-            with counted(b, I64(0), a["columns"], width) as column:
+            with f.count(0, a["columns"], width) as column:
                 column = f.least(column, final)  # the last vector overlaps the one before
-                here = f.at(from_at, source, column)
-                there = f.at(to_at, target, column)
+                here = f.place(from_at, source, column)
+                there = f.place(to_at, target, column)
                 ahead, near, space = ("out_ahead", there, after) if last else ("in_ahead", here, before)
                 with b.if_then(b.icmp_signed("!=", a[ahead], I64(0))):
-                    f.fetch(space.spread(f.at(near, a[ahead]), radix), write=last)
+                    f.fetch(space.spread(f.place(near, a[ahead]), radix), write=last)
                 targets = after.spread(there, radix)
-                for k, y in f.complex.in_turn(radix, f.loads(before.spread(here, radix))):
+                for k, y in f.complex.in_turn(radix, f.reads(before.spread(here, radix))):
                     if last:
                         y = b.fmul(y, scale)
                     elif k:
                         real, imaginary = roots[k - 1]
-                        y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
-                    f.store(y, targets[k])
-    b.ret_void()
-    return f.function
+                        y = f.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
+                    f.write(y, targets[k])
+    return f.finish()
 
 
 def _root(f: Pass, number: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Root `number` of a table, for all lanes: its real part, and its imaginary part with both signs."""
-    b, lanes = f.builder, f.complex.lanes
-    at = f.at(f.argument["twiddles_at"], b.shl(number, I64(1)))
-    four = b.load(at, align=4 if f.dtype == "float32" else 8, typ=ir.VectorType(lanes.constant(f.dtype, 0.0).type, 4))
+    b = f.builder
+    at = f.place(f.argument["twiddles_at"], b.shl(number, I64(1)))
+    four = b.load(at, align=4 if f.dtype == "float32" else 8, typ=ir.VectorType(f.constant(f.dtype, 0.0).type, 4))
     nothing = ir.Constant(four.type, "poison")
-    real, imaginary = (b.shuffle_vector(four, nothing, constants(I32, [first, first + 1] * f.width)) for first in (0, 2))
+    real, imaginary = (b.shuffle_vector(four, nothing, constants(I32, [first, first + 1] * f.numbers)) for first in (0, 2))
     return real, imaginary
 
 
@@ -131,21 +121,20 @@ def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int
     Tables have for each number its twiddle factors and its index in the result.
     """
     f = Pass(module, name, dtype, width, NARROW)
-    b, a, lanes = f.builder, f.argument, f.complex.lanes
-    scale, extent = lanes.splat(f.number("scale")), a["extent"]
+    b, a = f.builder, f.argument
+    scale, extent = f.splat(f.number("scale")), a["extent"]
     rounded = b.and_(b.add(extent, I64(width - 1)), I64(-width))
-    with counted(b, I64(0), extent, width) as at:
+    with f.count(0, extent, width) as at:
         left = b.sub(extent, at)
-        mask = lanes.first_lanes(b.shl(left, I64(1)))
-        xs = [b.fmul(f.load(f.at(a["in_at"], at, f.times(j, extent)), mask), scale) for j in range(radix)]
+        mask = f.first_lanes(b.shl(left, I64(1)))
+        xs = [b.fmul(f.read(f.place(a["in_at"], at, f.times(j, extent)), mask), scale) for j in range(radix)]
         ys = f.complex.transform(xs)
         for k in range(1, radix):
-            ys[k] = f.complex.times(ys[k], f.load(f.at(a["twiddles_at"], at, f.times(k - 1, rounded))))
+            ys[k] = f.complex.times(ys[k], f.read(f.place(a["twiddles_at"], at, f.times(k - 1, rounded))))
         index = b.load(b.gep(a["second_at"], [at], source_etype=I64), align=8, typ=ir.VectorType(I64, width))
         for k, y in enumerate(ys):
-            _scatter(f, y, f.at(a["out_at"], f.times(k, a["out_k"])), index, left)
-    b.ret_void()
-    return f.function
+            _scatter(f, y, f.place(a["out_at"], f.times(k, a["out_k"])), index, left)
+    return f.finish()
 
 
 TRANSPOSED = ("in_at", "out_at", "twiddles_at", "extent", "forward", "apart", "in_row", "out_row", "next_in")
@@ -158,38 +147,37 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
     their imaginary parts negative and positive. The radix is a multiple of the width.
     """
     f = Pass(module, name, dtype, width, TRANSPOSED)
-    b, a, lanes = f.builder, f.argument, f.complex.lanes
+    b, a = f.builder, f.argument
     extent = a["extent"]
     final, spacing = b.sub(extent, I64(width)), f.spacing(extent, radix)
-    with counted(b, I64(0), a["apart"]) as n, counted(b, I64(0), extent, width) as start:
-        from_at, to_at = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+    with f.count(0, a["apart"]) as n, f.count(0, extent, width) as start:
+        from_at, to_at = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         at = f.least(start, final)  # the last vector overlaps the one before
-        here, table = f.at(from_at, at), f.at(a["twiddles_at"], b.mul(start, I64(2 * (radix - 1))))
+        here, table = f.place(from_at, at), f.place(a["twiddles_at"], b.mul(start, I64(2 * (radix - 1))))
         ys = {}
-        f.fetch(spacing.spread(f.at(here, a["next_in"]), radix))
-        for k, y in f.complex.in_turn(radix, f.loads(spacing.spread(here, radix))):
+        f.fetch(spacing.spread(f.place(here, a["next_in"]), radix))
+        for k, y in f.complex.in_turn(radix, f.reads(spacing.spread(here, radix))):
             if k:
-                real, imaginary = (f.load(f.at(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
-                y = lanes.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
+                real, imaginary = (f.read(f.place(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
+                y = f.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
             ys[k] = y
-        target = f.at(to_at, f.times(radix, at))
+        target = f.place(to_at, f.times(radix, at))
         for first in range(0, radix, width):
             for row, vector in enumerate(transposed(b, [ys[first + k] for k in range(width)], 2)):
-                f.store(vector, f.at(target, I64(row * radix + first)))
-    b.ret_void()
-    return f.function
+                f.write(vector, f.place(target, I64(row * radix + first)))
+    return f.finish()
 
 
 def _scatter(f: Pass, y: ir.Value, target: ir.Value, index: ir.Value, count: ir.Value) -> None:
     """The first `count` numbers of a vector, each to an index of its own."""
-    b, lanes = f.builder, f.complex.lanes
+    b = f.builder
     if f.dtype == "float32":  # a number is 64 bits
-        with lanes.narrowed(f.width):
-            lanes.scatter_store(b.bitcast(y, ir.VectorType(I64, f.width)), target, index, "int64", lanes.first_lanes(count))
+        with f.narrowed(f.numbers):
+            f.scatter_store(b.bitcast(y, ir.VectorType(I64, f.numbers)), target, index, "int64", f.first_lanes(count))
         return
-    double = b.shuffle_vector(index, index, constants(I32, [n // 2 for n in range(2 * f.width)]))
-    parts = b.add(b.shl(double, lanes.splat(I64(1))), constants(I64, [n % 2 for n in range(2 * f.width)]))
-    lanes.scatter_store(y, target, parts, f.dtype, lanes.first_lanes(b.shl(count, I64(1))))
+    double = b.shuffle_vector(index, index, constants(I32, [n // 2 for n in range(2 * f.numbers)]))
+    parts = b.add(b.shl(double, f.splat(I64(1))), constants(I64, [n % 2 for n in range(2 * f.numbers)]))
+    f.scatter_store(y, target, parts, f.dtype, f.first_lanes(b.shl(count, I64(1))))
 
 
 MATRIX = ("in_at", "out_at", "twiddles_at", "starts_at", "rows", "columns", "in_row", "twiddles_row", "out_column", "forward")
@@ -202,23 +190,22 @@ def emit_matrix(module: ir.Module, name: str, dtype: str, width: int, *, plain: 
     f = Pass(module, name, dtype, width, MATRIX)
     b, a = f.builder, f.argument
     final_row, final_column = (b.sub(a[extent], I64(width)) for extent in ("rows", "columns"))
-    with counted(b, I64(0), a["rows"], width) as row, counted(b, I64(0), a["columns"], width) as column:
+    with f.count(0, a["rows"], width) as row, f.count(0, a["columns"], width) as column:
         row, column = f.least(row, final_row), f.least(column, final_column)
         lines = [b.add(row, I64(n)) for n in range(width)]
-        vectors = [f.load(f.at(a["in_at"], b.mul(line, a["in_row"]), column)) for line in lines]
+        vectors = [f.read(f.place(a["in_at"], b.mul(line, a["in_row"]), column)) for line in lines]
         if not plain:
             vectors = [_twiddled(f, vector, line, column) for vector, line in zip(vectors, lines, strict=True)]
         for n, vector in enumerate(transposed(b, vectors, 2)):
-            f.store(vector, f.at(a["out_at"], b.mul(b.add(column, I64(n)), a["out_column"]), row))
-    b.ret_void()
-    return f.function
+            f.write(vector, f.place(a["out_at"], b.mul(b.add(column, I64(n)), a["out_column"]), row))
+    return f.finish()
 
 
 def _twiddled(f: Pass, vector: ir.Value, line: ir.Value, column: ir.Value) -> ir.Value:
     """A vector of a block's row, times its twiddle factors."""
     table, starts, distance = (f.argument[name] for name in ("twiddles_at", "starts_at", "twiddles_row"))
-    root = f.load(f.at(table, f.builder.mul(line, distance), column))
-    return f.complex.times(f.complex.times(vector, f.complex.repeated(f.at(starts, line))), root)
+    root = f.read(f.place(table, f.builder.mul(line, distance), column))
+    return f.complex.times(f.complex.times(vector, f.complex.repeated(f.place(starts, line))), root)
 
 
 HALF = ("in_at", "out_at", "twiddles_at", "half", "first", "count", "forward", "transforms", "in_row", "out_row", "next_in",
@@ -235,14 +222,13 @@ def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Fun
     f = Pass(module, name, dtype, width, HALF)
     b, a = f.builder, f.argument
     pair = I64 if dtype == "float32" else ir.IntType(128)
-    with counted(b, I64(0), a["transforms"]) as n:  # all of them first: a vector that is read at once waits for its number
-        source = f.at(a["in_at"], b.mul(n, a["in_row"]))
-        b.store(b.load(source, align=4, typ=pair), f.at(source, a["half"]), align=4)
-    with counted(b, I64(0), a["transforms"]) as n:
-        source, target = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+    with f.count(0, a["transforms"]) as n:  # all of them first: a vector that is read at once waits for its number
+        source = f.place(a["in_at"], b.mul(n, a["in_row"]))
+        b.store(b.load(source, align=4, typ=pair), f.place(source, a["half"]), align=4)
+    with f.count(0, a["transforms"]) as n:
+        source, target = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         _mirrored(f, source, target, ahead="out")
-    b.ret_void()
-    return f.function
+    return f.finish()
 
 
 def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Function:
@@ -250,16 +236,15 @@ def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.F
     r[k] = i exp(J pi k / half), and the first and last numbers of x are real. There must be memory for z[half].
     """
     f = Pass(module, name, dtype, width, HALF)
-    b, a, lanes = f.builder, f.argument, f.complex.lanes
-    with counted(b, I64(0), a["transforms"]) as n:
-        source, target = (f.at(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+    b, a = f.builder, f.argument
+    with f.count(0, a["transforms"]) as n:
+        source, target = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
         _mirrored(f, source, target, ahead="in")
         with b.if_then(b.icmp_signed("==", a["first"], I64(0))):
-            first, last = (lanes.load_uniform(f.at(source, at), dtype) for at in (I64(0), a["half"]))
+            first, last = (f.load_uniform(f.place(source, at), dtype) for at in (I64(0), a["half"]))
             for part, value in ((0, b.fadd(first, last)), (1, b.fsub(first, last))):
-                lanes.store_uniform(value, lanes.element_pointer(target, part, dtype), dtype)
-    b.ret_void()
-    return f.function
+                f.store_uniform(value, f.element_pointer(target, part, dtype), dtype)
+    return f.finish()
 
 
 def _mirrored(f: Pass, source: ir.Value, target: ir.Value, ahead: str) -> None:
@@ -270,14 +255,14 @@ def _mirrored(f: Pass, source: ir.Value, target: ir.Value, ahead: str) -> None:
     b, a, numbers = f.builder, f.argument, f.complex
     one, opposed = numbers.alternating(1.0, -1.0), numbers.alternating(-1.0, 1.0)
     end = b.add(a["first"], a["count"])
-    final = f.most(a["first"], b.sub(end, I64(f.width)))
-    with counted(b, a["first"], end, f.width) as k:
+    final = f.intrinsic("smax", I64, [a["first"], b.sub(end, I64(f.numbers))])
+    with f.count(a["first"], end, f.numbers) as k:
         k = f.least(k, final)
-        opposite = b.sub(b.sub(a["half"], k), I64(f.width - 1))
+        opposite = b.sub(b.sub(a["half"], k), I64(f.numbers - 1))
         side = source if ahead == "in" else target
-        f.fetch([f.at(side, at, a[f"next_{ahead}"]) for at in (k, opposite)], write=ahead == "out")
-        x, mirrored = f.load(f.at(source, k)), numbers.reversed(f.load(f.at(source, opposite)))
-        added, subtracted = (numbers.lanes.fma(mirrored, signs, x) for signs in (one, opposed))
-        turned = numbers.product(subtracted, f.load(f.at(a["twiddles_at"], k)))
-        f.store(b.fadd(added, turned), f.at(target, k))
-        f.store(numbers.reversed(numbers.subtract_add(added, one, turned)), f.at(target, opposite))
+        f.fetch([f.place(side, at, a[f"next_{ahead}"]) for at in (k, opposite)], write=ahead == "out")
+        x, mirrored = f.read(f.place(source, k)), numbers.reversed(f.read(f.place(source, opposite)))
+        added, subtracted = (f.fma(mirrored, signs, x) for signs in (one, opposed))
+        turned = numbers.product(subtracted, f.read(f.place(a["twiddles_at"], k)))
+        f.write(b.fadd(added, turned), f.place(target, k))
+        f.write(numbers.reversed(numbers.subtract_add(added, one, turned)), f.place(target, opposite))

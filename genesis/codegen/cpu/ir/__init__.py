@@ -7,23 +7,23 @@ thirds of the time of emitting a kernel. Here an instruction becomes text at onc
 from genesis.codegen.cpu.ir.builder import IRBuilder
 from genesis.codegen.cpu.ir.functions import Block, Function, Module, Phi
 from genesis.codegen.cpu.ir.types import (
+    BFLOAT,
     DOUBLE,
     FLOAT,
+    HALF,
     POINTER,
+    VOID,
     ArrayType,
-    BFloatType,
     Constant,
     FunctionPointer,
     FunctionType,
-    HalfType,
     IntType,
     Type,
     Value,
     VectorType,
-    VoidType,
 )
 
 __all__ = [
-    "DOUBLE", "FLOAT", "POINTER", "ArrayType", "BFloatType", "Block", "Constant", "Function", "FunctionPointer", "FunctionType",
-    "HalfType", "IRBuilder", "IntType", "Module", "Phi", "Type", "Value", "VectorType", "VoidType",
+    "BFLOAT", "DOUBLE", "FLOAT", "HALF", "POINTER", "VOID", "ArrayType", "Block", "Constant", "Function", "FunctionPointer",
+    "FunctionType", "IRBuilder", "IntType", "Module", "Phi", "Type", "Value", "VectorType",
 ]

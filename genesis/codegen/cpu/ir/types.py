@@ -25,7 +25,7 @@ class Type:
         return found
 
     def _describe(self, *given: Any) -> None:
-        """The fields of a type with these arguments; by default its text is a word."""
+        """The fields of a type with these arguments."""
 
     def __str__(self) -> str:
         return self.text
@@ -36,28 +36,11 @@ class Type:
         return Constant(self, value)
 
 
-class VoidType(Type):
-    text = "void"
+class PlainType(Type):
+    """A type that is a word of LLVM's."""
 
-
-class HalfType(Type):
-    text = "half"
-
-
-class BFloatType(Type):
-    text = "bfloat"
-
-
-class FloatType(Type):
-    text = "float"
-
-
-class DoubleType(Type):
-    text = "double"
-
-
-class PointerType(Type):
-    text = "ptr"
+    def _describe(self, text: str) -> None:
+        self.text = text
 
 
 class IntType(Type):
@@ -80,17 +63,18 @@ class FunctionType:
         self.return_type, self.args = return_type, tuple(args)
 
 
-class FunctionPointer(PointerType):
+class FunctionPointer(Type):
     """The type of a pointer to a function of known type, which can be called."""
 
     def __new__(cls, function_type: FunctionType) -> Any:
         return object.__new__(cls)
 
     def __init__(self, function_type: FunctionType) -> None:
-        self.function_type = function_type
+        self.function_type, self.text = function_type, "ptr"
 
 
-VOID, POINTER, I1, FLOAT, DOUBLE = VoidType(), PointerType(), IntType(1), FloatType(), DoubleType()
+VOID, POINTER, HALF, BFLOAT, FLOAT, DOUBLE = map(PlainType, ("void", "ptr", "half", "bfloat", "float", "double"))
+I1 = IntType(1)
 
 # ---- values ----
 

@@ -19,7 +19,7 @@ from genesis.codegen.cpu.lapack.panels import Panels
 from genesis.codegen.cpu.lapack.routines import ARGUMENTS
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import Tiles
-from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I8, I32, I64, PART, POINTER
+from genesis.codegen.cpu.registers import DOUBLE, FLOAT, I1, I32, I64, PART, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.runtime.kernel_cache import KernelSource
@@ -35,7 +35,6 @@ FAMILIES = {  # those that only a family's kernels have
 STEPS = (*COMMON, *chain.from_iterable(FAMILIES.values()))
 ALL, LOWER, UPPER = range(3)  # what a copy keeps
 TILE = 16
-SINGULAR = 1  # the flag of a fault
 VERSION = 6
 WIDTH = 4  # lanes of what is not tiled
 WORDS = word_types(("steps", "count", "threads", "get", "set", "state", "fault", "site"), ("steps", "state", "fault"))
@@ -101,7 +100,7 @@ class _Kernel(WordKernel):
                 before = self.get(state, 2)
                 wanted = words["threads"] if begins else before
                 with builder.if_then(builder.icmp_signed(">", before, I64(1))):  # a user's choice of one thread is kept
-                    sets = builder.inttoptr(words["set"], ir.FunctionPointer(ir.FunctionType(ir.VoidType(), [I32])))
+                    sets = builder.inttoptr(words["set"], ir.FunctionPointer(ir.FunctionType(ir.VOID, [I32])))
                     builder.call(sets, [builder.trunc(wanted, I32)])
             builder.atomic_rmw("xchg", state, I64(0), "release")
 
@@ -123,7 +122,7 @@ class _Kernel(WordKernel):
 
     def _call(self, step: ir.Value) -> None:
         """{function, pointers}"""
-        type_ = ir.FunctionType(ir.VoidType(), [POINTER] * ARGUMENTS)
+        type_ = ir.FunctionType(ir.VOID, [POINTER] * ARGUMENTS)
         function = self.builder.inttoptr(self.get(step, 1), ir.FunctionPointer(type_))
         self.builder.call(function, [self._address(step, 2 + POINTER_WORDS * n) for n in range(ARGUMENTS)])
 
@@ -132,14 +131,12 @@ class _Kernel(WordKernel):
         builder = self.builder
         code = builder.sext(self.get(self._address(step, 1), 0, I32), I64)
         with builder.if_then(builder.icmp_signed("!=", code, I64(0))):
-            for n, word in enumerate((I64(SINGULAR), self.words["site"], code, self.item)):
-                self.put(word, self.words["fault"], n)
+            self.report(code, self.item)
             self.goes_on.set(I1(0))
 
     def _zero(self, step: ir.Value) -> None:
         """{target, bytes}"""
-        arguments = [self._address(step, 1), I8(0), self.get(step, 1 + POINTER_WORDS), I1(0)]
-        self.intrinsic("memset", ir.VoidType(), arguments, overloads=(POINTER, I64))
+        self.fill(self._address(step, 1), self.get(step, 1 + POINTER_WORDS))
 
     def _copy(self, step: ir.Value) -> None:
         """{source, target, rows, columns, byte strides of rows and columns of each, what is kept}"""
@@ -179,7 +176,7 @@ class _Kernel(WordKernel):
         first, length, rest = (builder.mul(n, size) for n in (start, builder.sub(end, start), builder.sub(columns, end)))
         self.copy(self.at(here, first), self.at(there, first), length)
         for pointer, nbytes in ((there, first), (self.at(there, builder.mul(end, size)), rest)):
-            self.intrinsic("memset", ir.VoidType(), [pointer, I8(0), nbytes, I1(0)], overloads=(POINTER, I64))
+            self.fill(pointer, nbytes)
 
     def _numbers(self, step: ir.Value) -> None:
         """{source, target, count}: int32 to numbers."""
@@ -239,8 +236,7 @@ class _Kernel(WordKernel):
         operands += [self.get(step, 1 + POINTER_WORDS * pointers + n) for n in range(len(order) - pointers)]
         arguments = [operands[n] for n in order]
         kinds = function.function_type.args
-        self.builder.call(function, [
-            self.builder.trunc(x, I1) if kind == I1 else x for x, kind in zip(arguments, kinds, strict=True)])
+        self.builder.call(function, [self.builder.trunc(x, kind) for x, kind in zip(arguments, kinds, strict=True)])
 
     def _panel(self, step: ir.Value) -> None:
         """{matrix, scratch, pivots, code, rows, columns, row, first}"""

@@ -128,8 +128,7 @@ class Panels(Functions):
         elsewhere = code.splat(kind((1 << (kind.width - 1)) - 1))
         chosen = builder.select(builder.icmp_signed("==", sizes, code.splat(most)), indices, elsewhere)
         first = code.horizontal_reduce(lambda a, b: code.intrinsic("umin", a.type, [a, b]), chosen)
-        first = builder.zext(first, I64) if kind == I32 else first
-        return code.finish(builder.select(builder.icmp_signed("==", most, kind(0)), otherwise, first))
+        return code.finish(builder.select(builder.icmp_signed("==", most, kind(0)), otherwise, builder.zext(first, I64)))
 
     @cached_property
     def _eliminations(self) -> list[ir.Function]:
@@ -193,13 +192,13 @@ class _Largest:
         self.size, self.index = (code.variable(code.splat(self.kind(0))) for _ in range(2))
 
     def _indices(self, i: ir.Value) -> ir.Value:
-        first = self.code.builder.trunc(i, self.kind) if self.kind == I32 else i
-        return self.code.builder.add(constants(self.kind, range(self.code.width)), self.code.splat(first))
+        builder = self.code.builder
+        return builder.add(constants(self.kind, range(self.code.width)), self.code.splat(builder.trunc(i, self.kind)))
 
     def is_behind(self, i: ir.Value, j: ir.Value) -> ir.Value:
         """The lanes, of which the first has index i, whose index is above j."""
-        j = self.code.builder.trunc(j, self.kind) if self.kind == I32 else j
-        return self.code.builder.icmp_signed(">", self._indices(i), self.code.splat(j))
+        builder = self.code.builder
+        return builder.icmp_signed(">", self._indices(i), self.code.splat(builder.trunc(j, self.kind)))
 
     def see(self, x: ir.Value, i: ir.Value, j: ir.Value) -> None:
         """Take in numbers from index i on, of which those above j count. Magnitudes order as their bits do, NaN last."""

@@ -80,7 +80,7 @@ class Tiles(Functions):
         pointers = [[code.element(first, I64(v * tile.lanes)) for v in range(vectors)] for first in firsts]
         for line in pointers:
             for pointer in line:
-                code.intrinsic("prefetch", ir.VoidType(), [pointer, I32(1), I32(3), I32(1)], overloads=(POINTER,))
+                code.prefetch(pointer, to_write=True)
         sums = self._sums(code, k, starts, a_step, (b, b_row), vectors)
         results = [
             [builder.fsub(code.load(pointer, tile.dtype, mask), total) for pointer, total in zip(line, totals, strict=True)]

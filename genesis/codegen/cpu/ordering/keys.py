@@ -95,5 +95,5 @@ class Loader(NamedTuple):
         key = builder.xor(builder.xor(x, flips), order["sign"])
         size = code.logical_and(x, (1 << (bits - 1)) - 1)
         key = builder.xor(code.select(builder.icmp_unsigned(">", size, order["infinity"]), -1, key), order["reversed"])
-        return key if key.type.element == self.keys.type else builder.zext(key, ir.VectorType(self.keys.type, code.width))
+        return builder.zext(key, ir.VectorType(self.keys.type, code.width))
 

@@ -59,6 +59,5 @@ def _kernel(name: str, dtype: str) -> str:
                     code.put(there, order, row)
                     code.put(here, order, other)
                 with does_not:
-                    for position, word in enumerate((I64(1), words["site"], pivot, words["rows"])):
-                        code.put(word, words["fault"], position)
+                    code.report(pivot, words["rows"])
     return code.text()

@@ -44,7 +44,7 @@ def emit_range(module: ir.Module, keys: Keys) -> ir.Function:
         high.set(code.maximum(high.get(), code.select(mask, key, 0), keys.dtype))
     for n, (found, combine) in enumerate(((low, code.minimum), (high, code.maximum))):
         key = code.horizontal_reduce(partial(combine, dtype=keys.dtype), found.get())
-        code.put(key if keys.bytes == WORD else builder.zext(key, I64), ends, n)
+        code.put(builder.zext(key, I64), ends, n)
     return code.finish()
 
 
@@ -55,13 +55,12 @@ def emit_encode(module: ir.Module, keys: Keys) -> ir.Function:
     """
     code = Code(module, "encode", [POINTER, I64, I64, POINTER, I64, POINTER], keys.lanes)
     source, first, end, target, low, words = code.args
-    low = code.splat(low if keys.bytes == WORD else code.builder.trunc(low, keys.type))
+    low = code.splat(code.builder.trunc(low, keys.type))
     builder = code.builder
     loader = keys.loader(code, {word: code.get(words, n) for n, word in enumerate(ORDER)})
     with code.count(first, end, keys.lanes) as i:
         key = builder.sub(loader.load(source, i, code.first_lanes(builder.sub(end, i))), low)
-        start = i if keys.bytes == WORD else builder.trunc(i, keys.type)
-        position = code.add(code.splat(start), code.lane_index(keys.dtype))
+        position = code.add(code.splat(builder.trunc(i, keys.type)), code.lane_index(keys.dtype))
         code.wide_store({0: position, 1: key}, code.at(target, i, keys.pair), keys.dtype, 2)
     return code.finish()
 
@@ -81,7 +80,7 @@ def emit_count(module: ir.Module, keys: Keys) -> ir.Function:
     """`void (pairs, first, end, byte, counts)`: the histogram of a digit, which is a byte of the pairs."""
     code = Code(module, "count", [POINTER, I64, I64, I64, POINTER], 1)
     pairs, first, end, byte, counts = code.args
-    code.fill(counts, COUNTS)
+    code.fill(counts, I64(COUNTS))
     with code.count(first, end) as i:
         digit = digit_of(code, keys, pairs, i, byte)
         code.put(code.builder.add(code.get(counts, digit), I64(1)), counts, digit)
@@ -132,8 +131,7 @@ def emit_rank(module: ir.Module, keys: Keys) -> ir.Function:
             other = code.splat(code.get(code.at(source, j, keys.pair), 1, keys.type))
             before = builder.icmp_unsigned(comes_before, other, own)
             if block is not None:
-                lane = builder.sub(j, block)
-                lane = lane if keys.bytes == WORD else builder.trunc(lane, keys.type)
+                lane = builder.trunc(builder.sub(j, block), keys.type)
                 behind = builder.icmp_unsigned(">", lanes, code.splat(lane))
                 before = builder.or_(before, builder.and_(builder.icmp_unsigned("==", other, own), behind))
             rank.set(builder.sub(rank.get(), builder.sext(before, lanes.type)))
@@ -147,8 +145,7 @@ def emit_rank(module: ir.Module, keys: Keys) -> ir.Function:
         counted(end, n, "<", own)
         builder.store(rank.get(), slot)
         with code.count(i, end) as j:  # measured: scatters of vectors take twice as long
-            to = code.get(slot, builder.sub(j, i), keys.type)
-            to = to if keys.bytes == WORD else builder.zext(to, I64)
+            to = builder.zext(code.get(slot, builder.sub(j, i), keys.type), I64)
             builder.store(load_pair(code, keys, source, j), code.at(target, to, keys.pair), align=WORD)
     return code.finish()
 

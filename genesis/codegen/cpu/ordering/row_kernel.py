@@ -202,5 +202,4 @@ class RowKernel(WordKernel):
 
     def put_position(self, pair: ir.Value, index: ir.Value) -> None:
         """Write the position of a pair as element `index` of the result."""
-        position = self.get(pair, 0, self.keys.type)
-        self.put(position if self.keys.bytes == WORD else self.builder.zext(position, I64), self.words["out"], index)
+        self.put(self.builder.zext(self.get(pair, 0, self.keys.type), I64), self.words["out"], index)

@@ -120,7 +120,7 @@ def _emit_push(
         lane = code.intrinsic("cttz", I64, [left.get(), I1(1)])
         position = builder.add(at, lane)
         pair = code.at(pairs, count.get(), keys.pair)
-        code.put(position if keys.bytes == WORD else builder.trunc(position, keys.type), pair, 0)
+        code.put(builder.trunc(position, keys.type), pair, 0)
         code.put(code.get(slot, lane, keys.type), pair, 1)
         count.set(builder.add(count.get(), I64(1)))
         left.set(builder.and_(left.get(), builder.sub(left.get(), I64(1))))

@@ -99,7 +99,7 @@ def _offset(b: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
 
 
 def _function(module: ir.Module, name: str, parameters: Sequence[ir.Type]) -> tuple[ir.Function, ir.IRBuilder]:
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), name)
+    function = ir.Function(module, ir.FunctionType(ir.VOID, parameters), name)
     function.linkage = "internal"
     return function, ir.IRBuilder(function.append_basic_block("entry"))
 

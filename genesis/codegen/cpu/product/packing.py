@@ -68,7 +68,7 @@ def _spaced(lanes: Lanes, dtype: str, start: ir.Value, step: int, count: ir.Valu
 
 def emit_copy(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, distance, lines, k, target, pitch)`: `k` elements of each line, at `target` `pitch` apart."""
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, POINTER, I64])
+    kind = ir.FunctionType(ir.VOID, [POINTER, I64, I64, I64, POINTER, I64])
     function = ir.Function(module, kind, "copy_lines")
     function.linkage = "internal"
     source, distance, lines, k, target, pitch = function.args
@@ -89,7 +89,7 @@ def emit_packing(module: ir.Module, tile: RegisterTile, size: int) -> ir.Functio
     """`void (source, distance, lines, k, target)`: a strip of `size` adjacent lines, of which there are `lines`; from one term
     to the next it is `distance`.
     """
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, POINTER])
+    kind = ir.FunctionType(ir.VOID, [POINTER, I64, I64, I64, POINTER])
     function = ir.Function(module, kind, f"pack_{size}")
     function.linkage = "internal"
     source, distance, lines, k, target = function.args
@@ -115,7 +115,7 @@ def emit_transposing(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, distance, lines, first, k, target, size)`: one vector of lines, from `first` on, of a strip of `size`
     lines, of which there are `lines`, `distance` apart.
     """
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64, I64, I64, POINTER, I64])
+    kind = ir.FunctionType(ir.VOID, [POINTER, I64, I64, I64, I64, POINTER, I64])
     function = ir.Function(module, kind, "pack_transposed")
     function.linkage = "internal"
     source, distance, lines, first, k, target, size = function.args

@@ -33,7 +33,7 @@ def emit_tile(
     strip as it reads them.
     """
     kind = ir.FunctionType(
-        ir.VoidType(), [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1, *((POINTER, I64) if packs else ())])
+        ir.VOID, [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1, *((POINTER, I64) if packs else ())])
     function = ir.Function(module, kind, f"tile_{rows}_{vectors}" + "_packing" * packs + "_strips" * a_in_strips)
     function.linkage = "internal"
     k, a, a_row, a_step, b, c, ldc, m, n, add, *source = function.args
