@@ -89,14 +89,14 @@ class Graph:
         differentiable: bool | None = None,
     ) -> Value:
         """Append a node and return its Value. Raises MemoryError for a value beyond the address space."""
-        if op != "view":
+        if op != "view" and numel(shape) * dtype.itemsize > MOST_BYTES:
             check_size(op, shape, dtype)
+        nodes = self.nodes
         positions = tuple([i if isinstance(i, int) else i.index for i in inputs])
         if differentiable is None:
-            nodes = self.nodes
-            differentiable = (self.grad_enabled and dtype.category >= 2 and any([nodes[i].differentiable for i in positions]))
-        self.nodes.append(Node(op, positions, attrs, shape, dtype, differentiable))
-        return Value(self, len(self.nodes) - 1)
+            differentiable = self.grad_enabled and dtype.category >= 2 and any([nodes[i].differentiable for i in positions])
+        nodes.append(Node(op, positions, attrs, shape, dtype, differentiable))
+        return Value(self, len(nodes) - 1)
 
     def constant(self, value: complex, dtype: DType, weak: bool = False) -> Value:
         """A 0-d literal. A `weak` one is a Python scalar: it does not widen the other operand."""

@@ -14,7 +14,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape, numel
 from genesis.lower.group import COLUMN, FINAL, FULL, Axis
 from genesis.lower.index_map import IndexMap
-from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAttrs, Kernel, KernelArg
+from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAttrs, Kernel, KernelArg, shared_word
 
 # The stride up to which a wide load, deinterleaved by shuffles, beats a gather. Pooling with windows of 2 x 2 takes 0.6 ms a
 # layer instead of 2.3 with gathers.
@@ -249,6 +249,9 @@ def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap,
 # ---- words ----
 
 
+_NOWHERE = frozenset[int]()
+
+
 def _is_unit(stride: int, axis: int, innermost: bool) -> bool:
     return not stride or (stride == 1 and innermost)
 
@@ -261,7 +264,7 @@ class _Binder:
         self.reduced = frozenset(a for a, (_, reduced) in enumerate(axes) if reduced)
         self.unrolled: Mapping[int, int] = {order.index(a): axes[order.index(a)][0] for a in sorted(vectors.unrolled)}
         self.instructions: list[Instruction] = []
-        self.words = [KernelArg("extent", extent) for extent, _ in axes]
+        self.words = [shared_word("extent", extent) for extent, _ in axes]
         self.words += [KernelArg("block"), KernelArg("blocks")] if vectors.lane is not None else []
         self.stride_words: dict[tuple[object, ...], tuple[int | str, ...]] = {}  # a value and its strides -> the strides' words
         self.wide_accesses: dict[tuple[object, ...], dict[int, int]] = {}  # strided ones -> the first of each group, by offset
@@ -275,14 +278,14 @@ class _Binder:
         if access is not None and at is not None and raw.level == FULL and raw.name in ("load", "store"):
             attrs += self._neighbour(raw, at, access.strides)
         if raw.name == "store" and raw.level == FULL and access is not None and (is_tiled or access.strides[-1:] == (1,)):
-            attrs += (("stream", self._word(KernelArg("stream", raw.storage))),)
+            attrs += (("stream", self._word(shared_word("stream", raw.storage))),)
         if is_tiled:
             words = KernelArg("tile", None, raw.dtype), KernelArg("transposition", raw.dtype.itemsize)
             attrs += (("tile", ",".join(map(self._word, words))),)
         if raw.words:
             attrs += (("words", ",".join(map(self._word, raw.words))),)
         if raw.along is not None:
-            attrs += (("along", 1 if raw.along == 1 else self._word(KernelArg("stride", raw.along))),)
+            attrs += (("along", 1 if raw.along == 1 else self._word(shared_word("stride", raw.along))),)
         varies = self._varies(raw, at)
         self.instructions.append(Instruction(raw.name, raw.args, raw.dtype, raw.level, varies, raw.step, access, attrs))
 
@@ -306,8 +309,8 @@ class _Binder:
 
     def _access(self, raw: UnboundInstruction, at: IndexMap) -> Access:
         pointer, last = len(self.words), len(self.order) - 1
-        self.words.append(KernelArg("stride", at.offset) if raw.storage is None else
-                          KernelArg("pointer", raw.storage, at.offset * raw.dtype.itemsize))
+        self.words.append(shared_word("stride", at.offset) if raw.storage is None else
+                          shared_word("pointer", raw.storage, at.offset * raw.dtype.itemsize))
         is_lanes_load = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.tiled_accesses
         backwards = last if is_lanes_load else None  # a stride of -1 is compiled in along this axis
         known = self._is_known if raw.dtype.category < 3 else _is_unit  # complex elements are never deinterleaved
@@ -315,7 +318,7 @@ class _Binder:
         key = raw.storage, raw.dtype, backwards, at.strides
         if key not in self.stride_words:
             self.stride_words[key] = tuple([
-                s if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(KernelArg("stride", s))
+                s if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(shared_word("stride", s))
                 for axis, s in enumerate(at.strides[a] for a in self.order)])
         return Access(pointer, self.stride_words[key], raw.dtype)
 
@@ -328,10 +331,10 @@ class _Binder:
 
     def _varies(self, raw: UnboundInstruction, at: IndexMap | None) -> frozenset[int]:
         """The axes that a value varies over: those of its arguments and of its own map, without the reduced ones."""
-        found = frozenset[int]().union(*[self.instructions[a].varies for a in raw.args])
+        found = _NOWHERE.union(*[self.instructions[a].varies for a in raw.args]) if raw.args else _NOWHERE
         if at is not None:
-            found |= frozenset(axis for axis, a in enumerate(self.order) if at.strides[a])
+            found |= {axis for axis, a in enumerate(self.order) if at.strides[a]}
         if raw.name not in REDUCTIONS or raw.level == FULL:
             return found
-        return frozenset() if raw.level == FINAL else found & self.reduced if raw.level == COLUMN else found - self.reduced
+        return _NOWHERE if raw.level == FINAL else found & self.reduced if raw.level == COLUMN else found - self.reduced
 

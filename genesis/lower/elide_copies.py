@@ -59,9 +59,9 @@ def _copied(
             readers.setdefault(value, []).append(call)
     for call in calls:
         for value in call.writes:
-            copy, *others = readers.get(value, [None])
-            if isinstance(copy, KernelCall) and not others and writers[value] == 1 and value not in outputs:
-                (target, *_) = copy.writes
+            found = readers.get(value, ())
+            if len(found) == 1 and isinstance(copy := found[0], KernelCall) and writers[value] == 1 and value not in outputs:
+                target = copy.writes[0]
                 if writers[target] == 1 or nodes[target].op == "cat":
                     yield call, copy
 

@@ -116,8 +116,8 @@ class _Fusion:
 
     def _assign(self, index: int, node: Node, kind: str) -> None:
         """Join the latest group that can take a node in, or open one."""
-        bases = [self.bases[i] for i in node.inputs]
-        owners = [self.group_of[b] for b in bases if b in self.group_of]
+        bases, group_of = [self.bases[i] for i in node.inputs], self.group_of
+        owners = [group_of[b] for b in bases if b in group_of]
         # Candidates are the last group that the node reads from, and later ones that read what it reads. In an earlier group it
         # would read from a later one.
         floor = max([h.number for h in owners], default=-1)

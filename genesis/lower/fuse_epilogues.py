@@ -28,6 +28,8 @@ COLUMNS = 64, 1024  # of a row, at least and at most: shorter rows have few vect
 
 def fuse_epilogues(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int], target: Target) -> list[Stage]:
     """The stages with epilogues."""
+    if not any(isinstance(call, Product) and _has_whole_rows(nodes, call) for stage in stages for call in stage):
+        return [*stages]
     search = _Search(nodes, stages, outputs)
     result: list[list[Call]] = []
     for number, stage in enumerate(stages):

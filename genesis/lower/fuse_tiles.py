@@ -22,7 +22,7 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product, Stage
 from genesis.lower.target import Target
-from genesis.lower.tile_access import access_pattern, product_pattern, sequential_tile, stays_in_tiles
+from genesis.lower.tile_access import AccessPattern, access_pattern, product_pattern, sequential_tile, stays_in_tiles
 
 CACHE = 1 << 19  # bytes for the values of a tile: half of a second-level cache
 # Bytes for a product of a single point, as an image: what it reads is still in cache where it was just written. Zen 4,
@@ -83,7 +83,7 @@ class _Search:
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> None:
         self.nodes, self.stages, self.outputs, self.target = nodes, stages, frozenset(outputs), target
         calls = [call for stage in stages for call in stage]
-        self.patterns = {id(call): access_pattern(call) for call in calls}
+        self.patterns: dict[int, tuple[object, AccessPattern | None]] = {}  # by ids of calls, which it keeps
         self.readers = Counter(value for call in calls for value in call.reads)
         self.writers = Counter(value for call in calls for value in call.writes)
         # Of bytes that the stages before each write.
@@ -168,7 +168,9 @@ class _Search:
 
     def _stays(self, call: KernelCall | Product, writes: Sequence[int], written: set[int], points: int) -> bool:
         """Whether a call can run point by point, within its own tiles of `writes` and of what was `written` before it."""
-        pattern = self.patterns[id(call)] if id(call) in self.patterns else access_pattern(call)
+        if id(call) not in self.patterns:
+            self.patterns[id(call)] = call, access_pattern(call)
+        _, pattern = self.patterns[id(call)]
         return pattern is not None and stays_in_tiles(self.nodes, pattern, writes, written, points)
 
     def _adds_up(self, call: KernelCall | Product, written: set[int], points: int) -> bool:

@@ -53,14 +53,15 @@ def join_concats(graph: Simplified) -> Simplified:
 
 def _flattened(graph: Simplified) -> Simplified:
     """The graph in which no `cat` joins what only it reads, joined along the same axis: the outputs of some steps in time."""
-    nodes, readers = [*graph.nodes], readers_of(enumerate(graph.nodes))
-    for index, node in enumerate(nodes):
-        if node.op == "cat":
-            inner = [i for i in node.inputs if nodes[i].op == "cat" and nodes[i].attrs == node.attrs
-                     and readers[i] == [index] and i not in graph.outputs]
-            if inner:
-                parts = [part for i in node.inputs for part in (nodes[i].inputs if i in inner else (i,))]
-                nodes[index] = node.renumbered(tuple(parts))
+    nodes = [*graph.nodes]
+    outer = [index for index, node in enumerate(nodes) if node.op == "cat" and any(nodes[i].op == "cat" for i in node.inputs)]
+    readers = readers_of(enumerate(nodes)) if outer else {}
+    for index in outer:
+        node = nodes[index]
+        inner = [i for i in node.inputs if nodes[i].op == "cat" and nodes[i].attrs == node.attrs
+                 and readers[i] == [index] and i not in graph.outputs]
+        parts = [part for i in node.inputs for part in (nodes[i].inputs if i in inner else (i,))]
+        nodes[index] = node.renumbered(tuple(parts))
     return without_dead(graph._replace(nodes=nodes))
 
 

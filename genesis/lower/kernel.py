@@ -52,6 +52,12 @@ class KernelArg(NamedTuple):
         return ("double" if self.is_double else "integer") if self.kind in ("scalar", "constant") else self.kind
 
 
+@functools.lru_cache(1 << 13)
+def shared_word(kind: str, value: int, extra: int | None = None) -> KernelArg:
+    """A word of integers, one object for all equal ones: plans have tens of thousands, and the collector visits each."""
+    return KernelArg(kind, value, extra)
+
+
 class Access(NamedTuple):
     """The memory access of an instruction: the word of the pointer, and each axis' stride, a word or a known number."""
 
@@ -143,7 +149,7 @@ class Kernel:
 
     def renamed(self, names: Mapping[int, int]) -> Kernel:
         """The same code over other values: `names` maps each value to its replacement."""
-        other = self.filled([w._replace(value=names[w.value]) if w.kind in VALUE_WORDS else w for w in self.words])
+        other = self.filled([shared_word(w.kind, names[w.value], w.extra) if w.kind in VALUE_WORDS else w for w in self.words])
         other.origins = tuple([names[value] for value in self.origins])
         return other
 

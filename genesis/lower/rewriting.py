@@ -34,7 +34,7 @@ class Rewriting(Graph):
         self.origins.append(self.source.origins[len(new_index)])
         inputs = tuple(map(new_index.__getitem__, node.inputs))
         new_index.append(len(nodes))
-        nodes.append(node.renumbered(inputs))
+        nodes.append(node if inputs == node.inputs else node.renumbered(inputs))
 
     def moved(self, node: Node) -> Node:
         """A source node with its inputs renumbered."""
@@ -87,7 +87,8 @@ def only_live(graph: Simplified, live: bytearray) -> Simplified:
     for index, node in enumerate(graph.nodes):
         if live[index]:
             new_index[index] = len(nodes)
-            nodes.append(node.renumbered(tuple(map(moved, node.inputs))))
+            inputs = tuple(map(moved, node.inputs))
+            nodes.append(node if inputs == node.inputs else node.renumbered(inputs))
     return Simplified(nodes, [new_index[o] for o in graph.outputs], list(compress(graph.origins, live)))
 
 

@@ -110,22 +110,27 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
 
 # ---- groups with the same structure ----
 
+MOST_BUILT = 1 << 12  # groups that are remembered, of some KB each
+
+_built: dict[Key, tuple[list[KernelCall], list[int]]] = {}  # structure -> the kernels of the first such group, and its values
+
 
 class Repeats:
-    """The groups of one graph that are built already, by structure."""
+    """The groups of one graph, whose kernels are built once for all groups of a structure, in any graph."""
 
     def __init__(self, nodes: Sequence[Node], partition: Partition) -> None:
         self.nodes = nodes
         self.partition = partition
-        self.built: dict[Key, tuple[list[KernelCall], list[int]]] = {}
 
     def calls(self, group: Group) -> list[KernelCall]:
         """The kernels of a group, in order. Raises Unmappable, as `build_group`."""
         structure, values = self._structure(group)
-        found = self.built.get(structure)
+        found = _built.get(structure)
         if found is None:
+            if len(_built) >= MOST_BUILT:
+                _built.clear()
             calls = build_group(self.nodes, self.partition, group)
-            self.built[structure] = calls, values
+            _built[structure] = calls, values
             return calls
         calls, of = found
         names = dict(zip(of, values, strict=True))
@@ -137,28 +142,32 @@ class Repeats:
         Values in memory are described by shape and dtype alone; others are followed down to values in memory.
         """
         nodes, group_of, materialized = self.nodes, self.partition.group_of, self.partition.materialized
-        levels, passes = group.levels, group.passes
+        level_of, passes_of = group.levels.get, group.passes.get
         values = list(group.members)
         names = {index: name for name, index in enumerate(values)}
-        structure: list[Key] = [group.kind, group.axes, len(values)]
+        structure: list[Key] = [self.partition.target.unroll, group.kind, group.axes, len(values)]
         # Kernels depend on their group alone: two groups with equal structures differ only in names.
         for index in values:  # grows during the loop
-            node, kept = nodes[index], index in materialized
-            op, attrs, inputs = node.op, node.attrs, []
-            if index in levels or index not in group_of or (not kept and PRIMITIVES[op].kind in ("elementwise", "gather")):
-                for i in node.inputs:
-                    if i not in names:
-                        names[i] = len(values)
-                        values.append(i)
-                    inputs.append(names[i])
+            node, kept, level = nodes[index], index in materialized, level_of(index)
+            row, attrs, inputs = PRIMITIVES[node.op], node.attrs, []  # not its name: a user may give that to another row later
+            if not level and index in group_of and (kept or row.kind not in ("elementwise", "gather")):
+                structure += (None, node.shape, node.dtype)
+                continue
+            for i in node.inputs:
+                if i not in names:
+                    names[i] = len(values)
+                    values.append(i)
+                inputs.append(names[i])
             structure += (
-                op, repr(attrs["value"]) if op == "constant" else (*attrs.items(),), node.shape, node.dtype, (*inputs,),
-                levels.get(index), passes.get(index), kept,
+                row, repr(attrs["value"]) if node.op == "constant" else (*attrs.items(),), node.shape, node.dtype, (*inputs,),
+                level, passes_of(index), kept,
             )
+            if node.op == "scalar":
+                structure.append(self.partition.scalars[attrs["slot"]] if "slot" in attrs else None)
         return tuple(structure), values
 
 
 def _renamed(call: KernelCall, names: Mapping[int, int]) -> KernelCall:
     """The same kernel over other values."""
-    reads, writes, nodes = (tuple([names[value] for value in of]) for of in (call.reads, call.writes, call.nodes))
-    return call._replace(kernel=call.kernel.renamed(names), reads=reads, writes=writes, nodes=nodes)
+    reads, writes, nodes = [tuple([names[value] for value in of]) for of in (call.reads, call.writes, call.nodes)]
+    return KernelCall(call.kernel.renamed(names), call.extents, reads, writes, nodes)

@@ -33,7 +33,8 @@ _AS_INT = "convert one with .to(genesis.int64)"
 
 # ---- selection ----
 def _where_grad(g: Value, y: Value, condition: Value, a: Value, b: Value) -> tuple[Value | None, ...]:
-    return None, where(condition, g, 0), where(condition, 0, g)
+    zero = expand(g.graph.constant(0.0, g.dtype), g.shape)
+    return None, where(condition, g, zero), where(condition, zero, g)
 
 
 primitive("where", "elementwise", exact=True, grad=_where_grad, reference=lambda node, c, a, b: np.where(c, a, b))

@@ -251,7 +251,10 @@ def names_in(namespace: str) -> set[str]:
 # ---- what every definition needs: lifting, promoting, broadcasting ----
 def as_values(*operands: Value | complex) -> list[Value]:
     """Python scalars among the operands become weak constants of the Values' graph."""
-    graph = next((o.graph for o in operands if isinstance(o, Value)), None)
+    values = [o for o in operands if isinstance(o, Value)]
+    if len(values) == len(operands) > 0:
+        return values
+    graph = values[0].graph if values else None
     for o in operands:
         if not isinstance(o, Value | bool | int | float | complex):
             shown = f" {o!r:.40}" if isinstance(o, str) else ""  # only strings: another object's text may compute its value
@@ -318,8 +321,9 @@ def wrapped(value: int, dtype: DType) -> int:
 
 def promoted(*operands: Value | complex, floating: bool = False) -> list[Value]:
     """The operands in their common dtype by PyTorch's rules; with `floating`, integers become the default float."""
-    first, *others = values = as_values(*operands)
-    if first.dtype.category == 2 and all([v.dtype is first.dtype for v in others]):
+    values = as_values(*operands)
+    shared = values[0].dtype
+    if shared.category == 2 and all([v.dtype is shared for v in values]):
         return values
     dtype = result_type((v.dtype, 0 if v.is_scalar else 2 if v.shape else 1) for v in values)
     if floating and dtype.category < 2:
@@ -347,9 +351,10 @@ def _spread(shape: Shape, wanted: Shape) -> Shape:
 
 def broadcast(name: str, *values: Value) -> list[Value]:
     """The values expanded to their common shape."""
-    if all([v.shape == values[0].shape for v in values]):
+    shapes = [v.shape for v in values]
+    if shapes.count(shapes[0]) == len(shapes):
         return [*values]
-    shape = broadcast_shapes(name, *(v.shape for v in values))
+    shape = broadcast_shapes(name, *shapes)
     return [expand(v, shape) for v in values]
 
 

@@ -7,6 +7,8 @@ is planned once: the program is flushed where its calls return to a place of the
 
 from __future__ import annotations
 
+from collections import Counter
+from math import inf
 from types import CodeType
 from weakref import WeakKeyDictionary
 
@@ -28,8 +30,8 @@ LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one c
 
 Place = tuple[CodeType | None, int, str]  # of a call: the user's instruction, and the module's class or the scope by name
 
-_met: WeakKeyDictionary[CodeType, dict[int, int]] = WeakKeyDictionary()  # new programs that each line's backwards led to
-_returns: WeakKeyDictionary[CodeType, dict[tuple[int, str], int]] = WeakKeyDictionary()  # those that returned to a place
+# How many new programs returned to each place of a code, and how many the backwards at an instruction (None) led to.
+_met: WeakKeyDictionary[CodeType, Counter[tuple[int, str | None]]] = WeakKeyDictionary()
 
 
 class _Part:
@@ -37,22 +39,19 @@ class _Part:
 
     Attributes:
         scopes: of the last call at each place.
-        asked: the number of calls before the last one that was asked of.
+        returned: the places that calls have returned to.
+        asked: the number of calls before the last new one, -1 before the first, infinite once the trace is not ended any more.
         follows: whether the trace continues another one, and
         goes_on: whether another continues it.
-        returned: the places that calls have returned to.
-        is_new: whether it has steps that no trace had before.
-        whole: whether it recurs, and so is not ended any more.
     """
 
-    __slots__ = ("asked", "follows", "goes_on", "is_new", "returned", "scopes", "whole")
+    __slots__ = ("asked", "follows", "goes_on", "returned", "scopes")
 
     def __init__(self, trace: Trace, follows: bool = False) -> None:
         self.scopes = {_place(code, offset, scope): scope for _, code, offset, scope, _ in trace.lines}
-        self.asked = -1
-        self.follows = follows
-        self.goes_on = self.is_new = self.whole = False
         self.returned: set[Place] = set()
+        self.asked: float = -1
+        self.follows, self.goes_on = follows, False
 
 
 _parts: WeakKeyDictionary[Trace, _Part] = WeakKeyDictionary()
@@ -72,15 +71,14 @@ def ended_before(trace: Trace) -> bool:
     part = _parts.get(trace)
     if part is None:
         part = _parts[trace] = _Part(trace)
-    if part.asked == len(trace.lines) or part.whole:
+    if part.asked >= len(trace.lines):
         return False
-    part.asked = len(trace.lines)
     forks, returns = _forks(trace, part), _returns_too_often(trace, part)
-    part.is_new = True
+    part.asked = len(trace.lines)
     if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
         return False
     if returns and not part.follows and _recurs(trace, RETURNING):
-        part.whole = True
+        part.asked = inf
         return False
     _end(trace, part if returns or part.follows else None)
     return True
@@ -88,7 +86,7 @@ def ended_before(trace: Trace) -> bool:
 
 def _forks(trace: Trace, part: _Part) -> bool:
     """Whether too many other steps follow where `trace` is; or a known part of a program ends here, or others have."""
-    is_known = not part.is_new and len(trace.nodes) >= LEAST_KNOWN
+    is_known = part.asked < 0 and len(trace.nodes) >= LEAST_KNOWN
     return len(trace.step.children) > MOST_WHOLE or (part.follows and (is_known or bool(trace.step.plans)))
 
 
@@ -101,11 +99,11 @@ def _returns_too_often(trace: Trace, part: _Part) -> bool:
     part.scopes[place] = scope
     if code is None or len(trace.nodes) < (LEAST_ROUNDS if before is scope else LEAST_NODES):
         return False
-    counts, at = _returns.setdefault(code, {}), place[1:]
-    if before is not part and place not in part.returned and counts.get(at, 0) <= MOST_WHOLE:
+    counts, at = _met.setdefault(code, Counter()), place[1:]
+    if before is not part and place not in part.returned:
         part.returned.add(place)
-        counts[at] = counts.get(at, 0) + 1
-    return counts.get(at, 0) > MOST_WHOLE
+        counts[at] += 1
+    return counts[at] > MOST_WHOLE
 
 
 def _end(trace: Trace, part: _Part | None) -> None:
@@ -141,10 +139,10 @@ def _is_one_of_many(trace: Trace) -> bool:
     code, offset = user_line(1)
     if code is None:
         return False
-    counts = _met.setdefault(code, {})
+    counts = _met.setdefault(code, Counter())
     if not trace.step.plans:  # one that ends here each time, as before a look, is no new one
-        counts[offset] = counts.get(offset, 0) + 1
-    return counts.get(offset, 0) > MOST_WHOLE and not _recurs(trace)
+        counts[offset, None] += 1
+    return counts[offset, None] > MOST_WHOLE and not _recurs(trace)
 
 
 def _recurs(trace: Trace, times: int = RECURRING) -> bool:

@@ -23,12 +23,13 @@ def counted(monkeypatch):
     """Every copy is compared with a group built afresh; what is yielded counts groups and copies."""
     counts = {"groups": 0, "copies": 0}
     original = schedule.Repeats.calls
+    monkeypatch.setattr(schedule, "_built", {})
 
     def compared(self, group):
-        known = len(self.built)
+        known = len(schedule._built)
         calls = original(self, group)
         counts["groups"] += 1
-        if len(self.built) == known:
+        if len(schedule._built) == known:
             counts["copies"] += 1
             fresh = build_group(self.nodes, self.partition, group)
             assert [described(c) for c in calls] == [described(c) for c in fresh]
@@ -45,6 +46,21 @@ def test_layers_of_a_network_are_copies(counted):
     model(x).sum().backward()
     plan_for(current_trace())
     assert counted["copies"] > counted["groups"] // 5
+
+
+def test_groups_of_an_earlier_program_are_copied(counted):
+    y, copies = genesis.randn(2, 5), []
+    y.tolist()
+    for rows in (3, 4):
+        x = genesis.randn(rows, 8)
+        x.tolist()
+        counted["copies"] = 0
+        found = [x.exp().sum(1), (y * y + 1).sum(0)]
+        plan_for(current_trace())
+        del found
+        genesis.synchronize()
+        copies.append(counted["copies"])
+    assert copies == [0, 1]  # all but the group of the new size
 
 
 def test_gathers_scatters_and_joins_are_copied_with_their_places(counted):
