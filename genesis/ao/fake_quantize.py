@@ -7,7 +7,6 @@ import enum
 from genesis.functions.selection import where
 from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -83,6 +82,3 @@ def _fake_quantized(
         inside = (steps >= quant_min) & (steps <= quant_max)
     kept = where(inside, input, detach(input))  # has the gradient, but not the value
     return call(OPERATIONS["with_value"], (kept, value))  # type: ignore[no-any-return]
-
-
-replayable_module(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from genesis.ao.fake_quantize import (
@@ -13,15 +13,14 @@ from genesis.ao.fake_quantize import (
     per_tensor_symmetric,
 )
 from genesis.ao.observers import (
+    Configured,
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
-    _WithArguments,
     default_observer,
     default_weight_observer,
     takes_sizes,
 )
 from genesis.ir.dtypes import int8, int32, uint8
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
@@ -40,7 +39,7 @@ class QConfig(NamedTuple):
     weight: Any
 
 
-class FakeQuantizeBase(Module):
+class FakeQuantizeBase(Configured):
     """The base of fake quantisers: observing and rounding can be switched on and off."""
 
     def __init__(self) -> None:
@@ -63,11 +62,6 @@ class FakeQuantizeBase(Module):
     def disable_observer(self) -> None:
         """Keep the scale."""
         self.enable_observer(False)
-
-    @classmethod
-    def with_args(cls, **options: Any) -> _WithArguments:
-        """A function that makes it with these arguments."""
-        return _WithArguments(functools.partial(cls, **options))
 
 
 class FakeQuantize(FakeQuantizeBase):
@@ -123,28 +117,18 @@ class FakeQuantize(FakeQuantizeBase):
                 f"ch_axis={self.ch_axis}, scale={self.scale}, zero_point={self.zero_point}")
 
 
-def disable_fake_quant(mod: Module) -> None:
-    """Make a fake quantiser return its input unchanged; for `Module.apply`, other modules are ignored."""
-    if isinstance(mod, FakeQuantizeBase):
-        mod.disable_fake_quant()
+def _switch(name: str) -> Callable[[Module], None]:
+    def switch(mod: Module) -> None:
+        if isinstance(mod, FakeQuantizeBase):
+            getattr(mod, name)()
+
+    switch.__name__ = switch.__qualname__ = name
+    switch.__doc__ = f"`FakeQuantize.{name}` of a module that has it, for `Module.apply`."
+    return switch
 
 
-def enable_fake_quant(mod: Module) -> None:
-    """Make a fake quantiser round."""
-    if isinstance(mod, FakeQuantizeBase):
-        mod.enable_fake_quant()
-
-
-def disable_observer(mod: Module) -> None:
-    """Make a fake quantiser keep its scale."""
-    if isinstance(mod, FakeQuantizeBase):
-        mod.disable_observer()
-
-
-def enable_observer(mod: Module) -> None:
-    """Make a fake quantiser track ranges."""
-    if isinstance(mod, FakeQuantizeBase):
-        mod.enable_observer()
+disable_fake_quant, enable_fake_quant = _switch("disable_fake_quant"), _switch("enable_fake_quant")
+disable_observer, enable_observer = _switch("disable_observer"), _switch("enable_observer")
 
 
 class QuantStub(Module):
@@ -174,5 +158,3 @@ default_per_channel_weight_fake_quant = FakeQuantize.with_args(
     reduce_range=False, ch_axis=0)
 default_qconfig = QConfig(default_observer, default_weight_observer)
 default_qat_qconfig = QConfig(default_fake_quant, default_weight_fake_quant)
-
-replayable_module(__name__)

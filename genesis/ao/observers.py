@@ -18,7 +18,6 @@ from genesis.ao.fake_quantize import (
 from genesis.functions.selection import where
 from genesis.ir.dtypes import DType, float32, int8, int32, int64, uint8
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -65,17 +64,21 @@ def takes_sizes(module: Module, *names: str) -> None:
     module.register_load_state_dict_pre_hook(resize)
 
 
-class ObserverBase(Module):
+class Configured(Module):
+    """The base of modules that are named with their arguments, and made for each tensor that is observed."""
+
+    @classmethod
+    def with_args(cls, **options: Any) -> _WithArguments:
+        """A function that makes the module with these arguments."""
+        return _WithArguments(functools.partial(cls, **options))
+
+
+class ObserverBase(Configured):
     """The base of observers: `calculate_qparams()` returns the scale and the zero point."""
 
     def __init__(self, dtype: DType, is_dynamic: bool = False) -> None:
         super().__init__()
         self.dtype, self.is_dynamic = dtype, is_dynamic
-
-    @classmethod
-    def with_args(cls, **options: Any) -> _WithArguments:
-        """A function that makes the observer with these arguments."""
-        return _WithArguments(functools.partial(cls, **options))
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:
         """The scale and the zero point."""
@@ -269,5 +272,3 @@ class NoopObserver(PlaceholderObserver):
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
 default_weight_observer = MinMaxObserver.with_args(dtype=int8, qscheme=per_tensor_symmetric)
 default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(dtype=int8, qscheme=per_channel_symmetric)
-
-replayable_module(__name__)

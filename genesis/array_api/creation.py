@@ -10,7 +10,6 @@ import numpy as np
 
 from genesis.functions import creation, from_data, ranges
 from genesis.ir.dtypes import DType, get_default_dtype, int64
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
@@ -121,6 +120,3 @@ def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The elements on and above the diagonal `k`, and zeros."""
     return x.triu(k)
-
-
-replayable_module(__name__)

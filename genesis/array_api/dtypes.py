@@ -8,7 +8,6 @@ from typing import NamedTuple
 from genesis.functions import comparison
 from genesis.ir import dtypes
 from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, device_of
 from genesis.tensor.handle import Tensor
 
@@ -141,6 +140,3 @@ class __array_namespace_info__:
 
 
 bool = bool_
-
-
-replayable_module(__name__)

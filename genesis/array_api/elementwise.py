@@ -10,7 +10,6 @@ from genesis.array_api.dtypes import common, iinfo
 from genesis.functions.creation import full as _full
 from genesis.functions.from_data import scalar_tensor
 from genesis.ir.dtypes import int64
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 Scalar = builtins.bool | int | float | complex
@@ -19,9 +18,9 @@ Unary = Callable[[Tensor], Tensor]
 Binary = Callable[[Operand, Operand], Tensor]
 
 
-def _unary(name: str, row: str = "", whole: builtins.bool = False) -> Unary:
-    """The function of a row; one of `whole` numbers leaves integers as they are."""
-    made: Unary = getattr(ops, row or name)
+def unary(name: str, row: str = "", whole: builtins.bool = False, home: object = ops) -> Unary:
+    """The function of a row, or of another `home`; one of `whole` numbers leaves integers as they are."""
+    made: Unary = getattr(home, row or name)
 
     def function(x: Tensor, /) -> Tensor:
         return x.clone() if whole and x.dtype.category < 2 else made(x)
@@ -63,16 +62,16 @@ def _binary(name: str, row: str = "") -> Binary:
 
 
 # ---- of one array ----
-abs, acos, acosh, asin, asinh, atan, atanh = map(_unary, ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh"))
-bitwise_invert, logical_not = _unary("bitwise_invert", "bitwise_not"), _unary("logical_not")
-ceil, floor, trunc = (_unary(name, whole=True) for name in ("ceil", "floor", "trunc"))
-_rounded = _unary("round", whole=True)
-cos, cosh, exp, expm1 = map(_unary, ("cos", "cosh", "exp", "expm1"))
-isfinite, isinf, isnan = map(_unary, ("isfinite", "isinf", "isnan"))
-log, log1p, log2, log10 = map(_unary, ("log", "log1p", "log2", "log10"))
-negative, positive, reciprocal = _unary("negative", "neg"), _unary("positive"), _unary("reciprocal")
+abs, acos, acosh, asin, asinh, atan, atanh = map(unary, ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh"))
+bitwise_invert, logical_not = unary("bitwise_invert", "bitwise_not"), unary("logical_not")
+ceil, floor, trunc = (unary(name, whole=True) for name in ("ceil", "floor", "trunc"))
+_rounded = unary("round", whole=True)
+cos, cosh, exp, expm1 = map(unary, ("cos", "cosh", "exp", "expm1"))
+isfinite, isinf, isnan = map(unary, ("isfinite", "isinf", "isnan"))
+log, log1p, log2, log10 = map(unary, ("log", "log1p", "log2", "log10"))
+negative, positive, reciprocal = unary("negative", "neg"), unary("positive"), unary("reciprocal")
 signbit, sin, sinh, square, sqrt, tan, tanh = map(
-    _unary, ("signbit", "sin", "sinh", "square", "sqrt", "tan", "tanh"))
+    unary, ("signbit", "sin", "sinh", "square", "sqrt", "tan", "tanh"))
 
 # ---- of two ----
 add, subtract, multiply = _binary("add"), _binary("subtract", "sub"), _binary("multiply", "mul")
@@ -139,6 +138,3 @@ def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     if not isinstance(x1, Tensor) and not isinstance(x2, Tensor):
         raise TypeError("where: wants an array among x1 and x2")
     return ops.where(condition, *together(x1, x2))
-
-
-replayable_module(__name__)

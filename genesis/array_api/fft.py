@@ -7,7 +7,6 @@ from typing import Literal, Protocol
 
 from genesis import fft as _fft
 from genesis.ir.dtypes import DType as _DType
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike as _DeviceLike
 from genesis.tensor.handle import Tensor as _Tensor
 
@@ -76,6 +75,3 @@ def fftshift(x: _Tensor, /, *, axes: int | Sequence[int] | None = None) -> _Tens
 def ifftshift(x: _Tensor, /, *, axes: int | Sequence[int] | None = None) -> _Tensor:
     """The inverse of `fftshift`."""
     return _fft.ifftshift(x, axes)
-
-
-replayable_module(__name__)

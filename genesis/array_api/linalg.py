@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 from genesis import linalg as _linalg
 from genesis import ops as _ops
 from genesis.array_api.elementwise import together as _together
+from genesis.array_api.elementwise import unary as _unary
 from genesis.array_api.manipulation import matrix_transpose
 from genesis.array_api.statistical import sum as _sum
 from genesis.ir.dtypes import DType as _DType
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor as _Tensor
 
 __all__ = [
@@ -101,9 +101,7 @@ def trace(x: _Tensor, /, *, offset: int = 0, dtype: _DType | None = None) -> _Te
     return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
-def det(x: _Tensor, /) -> _Tensor:
-    """The determinants."""
-    return _linalg.det(x)
+det, inv, eigvalsh, svdvals = (_unary(name, home=_linalg) for name in ("det", "inv", "eigvalsh", "svdvals"))
 
 
 def slogdet(x: _Tensor, /) -> SlogdetResult:
@@ -141,11 +139,6 @@ def vector_norm(
 
 
 # ---- equations and factors ----
-def inv(x: _Tensor, /) -> _Tensor:
-    """The inverses."""
-    return _linalg.inv(x)
-
-
 def pinv(x: _Tensor, /, *, rtol: float | _Tensor | None = None) -> _Tensor:
     """The pseudo-inverses; singular values below `rtol` times the greatest count as zero."""
     if isinstance(rtol, _Tensor) and rtol.ndim:
@@ -180,19 +173,6 @@ def eigh(x: _Tensor, /) -> EighResult:
     return EighResult(*_linalg.eigh(x))
 
 
-def eigvalsh(x: _Tensor, /) -> _Tensor:
-    """The eigenvalues of symmetric matrices."""
-    return _linalg.eigvalsh(x)
-
-
 def svd(x: _Tensor, /, *, full_matrices: builtins.bool = True) -> SVDResult:
     """The singular vectors and values."""
     return SVDResult(*_linalg.svd(x, full_matrices))
-
-
-def svdvals(x: _Tensor, /) -> _Tensor:
-    """The singular values, descending."""
-    return _linalg.svdvals(x)
-
-
-replayable_module(__name__)

@@ -11,7 +11,6 @@ from genesis import ops
 from genesis.array_api.dtypes import common
 from genesis.functions import selection, splitting
 from genesis.functions.from_data import as_tensor
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes as _broadcast_shapes
 from genesis.ir.shapes import normalize_axis
 from genesis.tensor.handle import Tensor
@@ -171,6 +170,3 @@ def _distinct(x: Tensor) -> tuple[np.ndarray, ...]:
 
 def _made(x: Tensor, *parts: np.ndarray) -> list[Tensor]:
     return [as_tensor(part if n == 0 else part.astype(np.int64), device=x.device) for n, part in enumerate(parts)]
-
-
-replayable_module(__name__)

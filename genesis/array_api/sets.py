@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from genesis.array_api.manipulation import _distinct, _made
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
@@ -57,6 +56,3 @@ def unique_inverse(x: Tensor, /) -> unique_inverse_result:
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct elements."""
     return _made(x, _distinct(x)[0])[0]
-
-
-replayable_module(__name__)

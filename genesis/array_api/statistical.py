@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from genesis import ops
 from genesis.ir.dtypes import DType, bool_, int64, uint8, uint64
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.tensor.handle import Tensor
 
@@ -131,6 +130,3 @@ def diff(
 ) -> Tensor:
     """The differences of neighbours along `axis`, taken `n` times."""
     return ops.diff(x, n, axis, prepend, append)
-
-
-replayable_module(__name__)

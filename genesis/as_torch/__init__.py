@@ -17,6 +17,7 @@ from genesis.as_torch.processes import install_in_children
 from genesis.as_torch.shown import show_as
 from genesis.as_torch.stand_ins.compilers import compile_modules
 from genesis.autograd.custom import Context
+from genesis.ir.replayable import replayable_package
 from genesis.runtime.rng import Generator
 from genesis.utils.data import DataLoader
 
@@ -55,3 +56,9 @@ def install() -> None:
 def is_installed() -> bool:
     """Whether `import torch` finds genesis."""
     return _finder in sys.meta_path
+
+
+# The others start processes, read files, take times, or keep state.
+replayable_package("genesis.as_torch.stand_ins", but=(
+    "boards", "detected", "exporting", "hub", "launching", "libraries", "masked_tensors", "measuring", "pipes", "processes",
+    "repositories", "spawning", "tables_of_times", "top"))

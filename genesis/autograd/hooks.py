@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, cast
 
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording, thread_state
@@ -19,12 +20,14 @@ _numbers = itertools.count()
 class RemovableHandle:
     """A registered hook: `remove()`, or leaving it as a context, unregisters it."""
 
-    def __init__(self, hooks: Hooks, hook: Hook) -> None:
+    def __init__(self, hooks: Hooks, hook: Hook, prepend: bool = False) -> None:
         if not callable(hook):
             raise TypeError(f"hook: wants a function, got {type(hook).__name__} {hook!r}")
         self.id = next(_numbers)
         self._hooks = hooks
         hooks[self.id] = hook
+        if prepend:
+            cast("OrderedDict[int, Hook]", hooks).move_to_end(self.id, last=False)
 
     def remove(self) -> None:
         """Unregister the hook."""

@@ -100,9 +100,7 @@ def current_stream(device: GpuLike = None) -> Stream:
     return Stream(device)
 
 
-def default_stream(device: GpuLike = None) -> Stream:
-    """The stream of a GPU, by default the current one."""
-    return Stream(device)
+default_stream = current_stream
 
 
 def set_stream(stream: Stream | None) -> None:

@@ -14,6 +14,7 @@ tensor([-0.9189, -1.4189])
 True
 """
 
+from genesis.ir.replayable import replayable_package
 from genesis.distributions import constraints, kl_between, kl_within, transforms, utils
 from genesis.distributions.bernoulli import Bernoulli, ContinuousBernoulli, Geometric
 from genesis.distributions.beta import Beta, Dirichlet
@@ -52,3 +53,5 @@ __all__ = [
 ]
 __dir__ = __all__.copy
 _REGISTERED = kl_within, kl_between  # at their import
+
+replayable_package(__name__)

@@ -6,16 +6,15 @@ from math import log as ln
 from math import nan
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Alternative, formula, formulas, parameter
+from genesis.distributions.declaration import Alternative, parameter
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.utils import Operand, clamp_probs, uniform_inside
+from genesis.distributions.utils import Operand, clamp_probs, formula, uniform_inside
 from genesis.functions.creation import zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.random import rand
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
@@ -64,7 +63,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return where(self.probs == 0.5, nan, likely)
 
     variance = formula(lambda d: d.probs * (1 - d.probs))
-    _natural_params = formulas(lambda d: (logit(d.probs),))
+    _natural_params = formula(lambda d: (logit(d.probs),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return softplus(x)
@@ -133,7 +132,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         square = x * x
         return where(near, 1 / 12 - (1 / 15 - 128 / 945 * square) * square, far)
 
-    _natural_params = formulas(lambda d: (d.logits,))
+    _natural_params = formula(lambda d: (d.logits,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         near = x.abs() < 4 * max(self._lims[1] - 0.5, 0.5 - self._lims[0])
@@ -168,6 +167,3 @@ class Geometric(ProbsOrLogits):
     mean = formula(lambda d: 1 / d.probs - 1)
     mode = formula(lambda d: zeros_like(d.probs))
     variance = formula(lambda d: (1 / d.probs - 1) / d.probs)
-
-
-replayable_module(__name__)

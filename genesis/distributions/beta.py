@@ -6,14 +6,13 @@ from math import log as ln
 from math import pi
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, formulas, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.utils import derived
+from genesis.distributions.utils import derived, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Beta", "Dirichlet"]
@@ -67,7 +66,7 @@ class Dirichlet(ExponentialFamily):
         total, a = self.concentration.sum(-1, True), self.concentration
         return a * (total - a) / (total.square() * (total + 1))
 
-    _natural_params = formulas(lambda d: (d.concentration,))
+    _natural_params = formula(lambda d: (d.concentration,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()
@@ -108,10 +107,7 @@ class Beta(ExponentialFamily):
         a, b = self.concentration1, self.concentration0
         return a * b / ((a + b).square() * (a + b + 1))
 
-    _natural_params = formulas(lambda d: (d.concentration1, d.concentration0))
+    _natural_params = formula(lambda d: (d.concentration1, d.concentration0))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         return x.lgamma() + y.lgamma() - (x + y).lgamma()
-
-
-replayable_module(__name__)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from math import lgamma, nan, prod
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Alternative, formula, parameter
+from genesis.distributions.declaration import Alternative, parameter
 from genesis.distributions.distribution import Distribution, ProbsOrLogits
-from genesis.distributions.utils import finfo, joint_shape, sum_rightmost
+from genesis.distributions.utils import finfo, formula, joint_shape, sum_rightmost
 from genesis.functions.creation import full_like, zeros
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange, eye
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import int64
-from genesis.ir.replayable import replayable_module
 from genesis.random import multinomial
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
@@ -187,6 +186,3 @@ class Multinomial(OfCategories):
 
     mean = formula(lambda d: d.probs * d.total_count)
     variance = formula(lambda d: d.total_count * d.probs * (1 - d.probs))
-
-
-replayable_module(__name__)

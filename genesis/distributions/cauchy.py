@@ -6,15 +6,15 @@ from math import inf, nan, pi
 from math import log as ln
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.folded import Folded
 from genesis.distributions.gamma import standard_gamma
+from genesis.distributions.utils import formula
 from genesis.functions.creation import full_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.random import randn
 from genesis.tensor.handle import Tensor
 
@@ -109,6 +109,3 @@ class StudentT(Distribution):
         finite = self.df > 2
         square = self.scale * self.scale * (self.df / (where(finite, self.df, 3) - 2))
         return where(finite, square, where(self.df > 1, inf, nan))
-
-
-replayable_module(__name__)

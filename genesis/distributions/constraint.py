@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from genesis.ir.replayable import Described, replayable_module
+from genesis.distributions.utils import formula
+from genesis.ir.replayable import Described
 from genesis.tensor.handle import Tensor
 
 
@@ -34,15 +35,8 @@ class _Dependent(Constraint):
     def __init__(self, *, is_discrete: bool | Any = NotImplemented, event_dim: int | Any = NotImplemented) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        """Whether its values are discrete, if that is known."""
-        return self._known("is_discrete")
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        """The axes of an event, if that is known."""
-        return self._known("event_dim")
+    is_discrete = formula(lambda c: c._known("is_discrete"))
+    event_dim = formula(lambda c: c._known("event_dim"))
 
     def _known(self, name: str) -> Any:
         value = getattr(self, "_" + name)
@@ -75,6 +69,3 @@ class dependent_property(property, _Dependent):
 
     def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
         return dependent_property(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
-
-
-replayable_module(__name__)

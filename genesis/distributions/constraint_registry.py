@@ -13,7 +13,6 @@ from typing import Any
 from genesis.distributions import constraints, transforms
 from genesis.distributions.constraints import Constraint
 from genesis.distributions.transforms import Transform
-from genesis.ir.replayable import replayable_module
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
@@ -100,5 +99,3 @@ for _registry in (biject_to, transform_to):
     _registry.register(constraints.cat, _of_parts)
     _registry.register(constraints.stack, _of_parts)
     _registry.register(constraints.independent, _of_elements)
-
-replayable_module(__name__)

@@ -7,7 +7,6 @@ from genesis.distributions.utils import Operand, all_rightmost, finfo
 from genesis.functions.creation import full
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
-from genesis.ir.replayable import replayable_module
 from genesis.linalg import cholesky_ex, eigvalsh
 from genesis.tensor.handle import Tensor
 
@@ -86,6 +85,3 @@ class _PositiveDefinite(_Symmetric):
         if value.shape[-2] != value.shape[-1]:
             return super().check(value)
         return super().check(value) & (cholesky_ex(value).info == 0)
-
-
-replayable_module(__name__)

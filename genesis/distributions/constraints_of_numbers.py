@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from genesis.distributions.constraint import Constraint
 from genesis.distributions.utils import Operand
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
@@ -93,6 +92,3 @@ class _HalfOpenInterval(_IntegerInterval):
 
 
 OF_NUMBERS = (_Real, _Boolean, _Bounded)  # which a Python number can be checked against as it is
-
-
-replayable_module(__name__)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.distributions.constraint import Constraint
-from genesis.distributions.utils import all_rightmost
+from genesis.distributions.utils import all_rightmost, formula
 from genesis.functions.methods.table import functions_of
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 _stacked, _joined = functions_of("stack", "cat")
@@ -18,15 +17,8 @@ class _OfAnother(Constraint):
 
     base_constraint: Constraint
 
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        """Whether the inner constraint's values are discrete."""
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        """The inner constraint's number of event axes."""
-        return self.base_constraint.event_dim
+    is_discrete = formula(lambda c: c.base_constraint.is_discrete)
+    event_dim = formula(lambda c: c.base_constraint.event_dim)
 
 
 class _IndependentConstraint(_OfAnother):
@@ -37,10 +29,7 @@ class _IndependentConstraint(_OfAnother):
             raise ValueError(f"independent: {reinterpreted_batch_ndims} axes; want 0 or more")
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        """The inner constraint's number of event axes, and the further ones."""
-        return super().event_dim + self.reinterpreted_batch_ndims
+    event_dim = formula(lambda c: c.base_constraint.event_dim + c.reinterpreted_batch_ndims)
 
     def check(self, value: Tensor) -> Tensor:
         if value.ndim < self.event_dim:
@@ -69,15 +58,8 @@ class _OfParts(Constraint):
 
     cseq: list[Constraint]
 
-    @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
-        """Whether one of them is."""
-        return any([c.is_discrete for c in self.cseq])
-
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        """The maximum over the parts."""
-        return max([c.event_dim for c in self.cseq])
+    is_discrete = formula(lambda c: any([part.is_discrete for part in c.cseq]))
+    event_dim = formula(lambda c: max([part.event_dim for part in c.cseq]))
 
 
 class _Stack(_OfParts):
@@ -109,6 +91,3 @@ class _Cat(_OfParts):
         parts = [c.check(value.narrow(self.dim, begin, length))
                  for c, begin, length in zip(self.cseq, starts, self.lengths, strict=True)]
         return _joined(parts, self.dim)
-
-
-replayable_module(__name__)

@@ -6,16 +6,16 @@ from math import inf
 
 from genesis.distributions import constraints
 from genesis.distributions.bernoulli import softplus
-from genesis.distributions.declaration import Alternative, Parameter, formula, formulas, parameter
+from genesis.distributions.declaration import Alternative, Parameter, parameter
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.gamma import standard_gamma
+from genesis.distributions.utils import formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
@@ -118,10 +118,7 @@ class Poisson(ExponentialFamily):
     mean = formula(lambda d: d.rate)
     mode = formula(lambda d: d.rate.floor())
     variance = formula(lambda d: d.rate)
-    _natural_params = formulas(lambda d: (d.rate.log(),))
+    _natural_params = formula(lambda d: (d.rate.log(),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return x.exp()
-
-
-replayable_module(__name__)

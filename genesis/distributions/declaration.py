@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, dataclass_transform
 from genesis.distributions import constraints
 from genesis.distributions.constraint import Constraint, is_dependent
 from genesis.distributions.constraints_of_numbers import OF_NUMBERS
-from genesis.distributions.utils import Number, Operand, as_tensors, declared, derived, joint_shape
+from genesis.distributions.utils import Number, Operand, as_tensors, derived, formula, joint_shape
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.made_methods import made_method
-from genesis.ir.replayable import Described, replayable_module
+from genesis.ir.replayable import Described
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.recording_hooks import reads_forbidden
@@ -60,21 +60,11 @@ def parameter(
     return Parameter(constraint, default, of)
 
 
-def formula(compute: Callable[[Any], Tensor]) -> Tensor:
-    """A property by a formula."""
-    return property(compute)  # type: ignore[return-value]
-
-
-def formulas(compute: Callable[[Any], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    """A property by several formulas."""
-    return property(compute)  # type: ignore[return-value]
-
-
 @dataclass_transform(eq_default=False, field_specifiers=(parameter,))
 class _Declaring(Described):
     """Creates a class's attributes from its declaration."""
 
-    arg_constraints: ClassVar[Any] = declared()  # a mapping of names to constraints, or a property
+    arg_constraints: ClassVar[Any] = {}  # a mapping of names to constraints, or a property
     support: ClassVar[Any] = constraints.dependent
     _declared: ClassVar[Mapping[str, Parameter]] = {}  # those of the bases included
     _event_axes: ClassVar[int] = 0  # how many of the last axes are an event's
@@ -161,7 +151,7 @@ class Declared(_Declaring):
         return spread
 
     # ---- checks ----
-    def _check_parameters(self, numbers: Mapping[str, Number] = declared()) -> None:
+    def _check_parameters(self, numbers: Mapping[str, Number]) -> None:
         """Raise unless all parameters satisfy their constraints; tensors are tested together, in one program."""
         if not self._validate_args or reads_forbidden():
             return
@@ -196,6 +186,3 @@ class Declared(_Declaring):
         """Raise ValueError where a condition on several parameters fails, if parameters are checked."""
         if self._validate_args and not reads_forbidden() and not bool(condition().all()):
             raise ValueError(f"{type(self).__name__}: {what}")
-
-
-replayable_module(__name__)

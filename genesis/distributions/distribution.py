@@ -42,7 +42,7 @@ class Distribution(Declared):
         self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None
     ) -> None:
         self._begin(batch_shape, event_shape, validate_args)
-        self._check_parameters()
+        self._check_parameters({})
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:

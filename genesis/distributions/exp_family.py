@@ -5,7 +5,6 @@ from __future__ import annotations
 from genesis.autograd.gradients import grad
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.utils import sum_rightmost
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
@@ -42,6 +41,3 @@ class ExponentialFamily(Distribution):
         for theta, mean in zip(natural, means, strict=True):
             result = result - sum_rightmost(theta * mean, theta.ndim - level.ndim)
         return result
-
-
-replayable_module(__name__)

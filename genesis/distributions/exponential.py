@@ -6,18 +6,17 @@ from math import inf, nan
 from math import log as ln
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, formulas, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.transformed_distribution import Composed
 from genesis.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
 from genesis.distributions.uniform import Uniform
-from genesis.distributions.utils import euler_constant
+from genesis.distributions.utils import euler_constant, formula
 from genesis.functions.creation import full_like, zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Exponential", "GeneralizedPareto", "Kumaraswamy", "Pareto", "Weibull"]
@@ -56,7 +55,7 @@ class Exponential(ExponentialFamily):
     mean = stddev = formula(lambda d: 1 / d.rate)
     mode = formula(lambda d: zeros_like(d.rate))
     variance = formula(lambda d: d.mean.square())
-    _natural_params = formulas(lambda d: (-d.rate,))
+    _natural_params = formula(lambda d: (-d.rate,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
         return -(-x).log()
@@ -221,6 +220,3 @@ class GeneralizedPareto(Distribution):
         finite = self.concentration < 0.5
         k = where(finite, self.concentration, 0)
         return where(finite, self.scale.square() / ((1 - k).square() * (1 - 2 * k)), inf)
-
-
-replayable_module(__name__)

@@ -6,13 +6,12 @@ from math import log as ln
 from typing import Any, ClassVar
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import AbsTransform
-from genesis.distributions.utils import Operand
+from genesis.distributions.utils import Operand, formula
 from genesis.functions.creation import zeros_like
 from genesis.functions.selection import where
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
@@ -34,6 +33,3 @@ class Folded(TransformedDistribution):
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - ln(2)  # type: ignore[no-any-return]
-
-
-replayable_module(__name__)

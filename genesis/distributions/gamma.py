@@ -7,17 +7,16 @@ from math import inf, nan, pi
 from math import log as ln
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, formulas, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import PowerTransform
-from genesis.distributions.utils import Operand
+from genesis.distributions.utils import Operand, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Chi2", "FisherSnedecor", "Gamma", "InverseGamma"]
@@ -61,7 +60,7 @@ class Gamma(ExponentialFamily):
     mean = formula(lambda d: d.concentration / d.rate)
     mode = formula(lambda d: ((d.concentration - 1) / d.rate).clamp(min=0))
     variance = formula(lambda d: d.concentration / (d.rate * d.rate))
-    _natural_params = formulas(lambda d: (d.concentration - 1, -d.rate))
+    _natural_params = formula(lambda d: (d.concentration - 1, -d.rate))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         return (x + 1).lgamma() - (x + 1) * (-y).log()
@@ -141,5 +140,3 @@ class FisherSnedecor(Distribution):
 
 
 _TINY = 2.0**-126
-
-replayable_module(__name__)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import formula
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.utils import sum_rightmost
+from genesis.distributions.utils import formula, sum_rightmost
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Independent"]
@@ -74,6 +72,3 @@ class Independent(Distribution):
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
-
-
-replayable_module(__name__)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.distributions import constraints
-from genesis.distributions.constraints import Constraint
 from genesis.distributions.transform import Transform
-from genesis.distributions.utils import sum_rightmost
+from genesis.distributions.utils import formula, sum_rightmost
 from genesis.functions.methods.table import functions_of
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 stack, cat = functions_of("stack", "cat")
@@ -24,9 +22,7 @@ class _Joined(Transform):
         super().__init__(cache_size=cache_size)
         self.transforms, self.dim = [t.with_cache(cache_size) if cache_size else t for t in tseq], dim
 
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]
-        return all([t.bijective for t in self.transforms])
+    bijective = formula(lambda t: all([part.bijective for part in t.transforms]))
 
     def _parts(self, z: Tensor) -> list[Tensor]:
         raise NotImplementedError
@@ -58,22 +54,15 @@ class CatTransform(_Joined):
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
 
-    @property
-    def event_dim(self) -> int:
-        return max([t.event_dim for t in self.transforms])
+    event_dim = formula(lambda t: max([part.event_dim for part in t.transforms]))
 
     @property
     def length(self) -> int:
         """The extent of the whole."""
         return sum(self.lengths)
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
-        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
-
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
-        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+    domain = formula(lambda t: constraints.cat([part.domain for part in t.transforms], t.dim, t.lengths))
+    codomain = formula(lambda t: constraints.cat([part.codomain for part in t.transforms], t.dim, t.lengths))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
@@ -100,13 +89,8 @@ class CatTransform(_Joined):
 class StackTransform(_Joined):
     """Transforms of the slices along `dim`, one for each."""
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
-
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+    domain = formula(lambda t: constraints.stack([part.domain for part in t.transforms], t.dim))
+    codomain = formula(lambda t: constraints.stack([part.codomain for part in t.transforms], t.dim))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
@@ -120,6 +104,3 @@ class StackTransform(_Joined):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         parts = zip(self.transforms, self._parts(x), self._parts(y), strict=True)
         return stack([t.log_abs_det_jacobian(a, b) for t, a, b in parts], self.dim)  # type: ignore[no-any-return]
-
-
-replayable_module(__name__)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from genesis.distributions.distribution import Distribution
-from genesis.ir.replayable import replayable_module
+from genesis.ir.replayable import replayable, replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -29,6 +29,12 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence
         return function
 
     return register
+
+
+def register_rows(divergences: Mapping[tuple[type, type], Divergence]) -> None:
+    """Register the divergences of a table, by their pairs of classes."""
+    for pair, divergence in divergences.items():
+        register_kl(*pair)(replayable(divergence))
 
 
 def _dispatch_kl(type_p: type, type_q: type) -> Divergence:
@@ -67,4 +73,4 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     return function(p, q)
 
 
-replayable_module(__name__, but=("register_kl",))
+replayable_module(__name__, but=("register_kl", "register_rows"))

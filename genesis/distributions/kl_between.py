@@ -15,13 +15,12 @@ from genesis.distributions.counts import Binomial, Poisson
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.exponential import Exponential, Pareto
 from genesis.distributions.gamma import Gamma
-from genesis.distributions.kl import register_kl
+from genesis.distributions.kl import Divergence, register_rows
 from genesis.distributions.normal import Normal
 from genesis.distributions.uniform import Gumbel, Laplace, Uniform
 from genesis.distributions.utils import euler_constant
 from genesis.functions.creation import full_like
 from genesis.functions.selection import where
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 # ---- what cannot be: p reaches where q has no density ----
@@ -36,10 +35,6 @@ _NEVER: list[tuple[type[Distribution], type[Distribution]]] = [
 
 def _infinite(p: Distribution, q: Distribution) -> Tensor:
     return full_like(p.mean + q.mean, inf)
-
-
-for _pair in _NEVER:
-    register_kl(*_pair)(_infinite)
 
 
 # ---- what q asks of p ----
@@ -75,129 +70,69 @@ def _to_gumbel(p: Distribution, q: Gumbel, mean_exp: Tensor) -> Tensor:
     return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * mean_exp
 
 
-def _to_uniform(p: Distribution, q: Uniform, low: Tensor, high: Tensor) -> Tensor:
-    """By the ends of p."""
-    return where((q.low <= low) & (high <= q.high), -p.entropy() + (q.high - q.low).log(), inf)
+def _to_uniform(p: Distribution, q: Uniform) -> Tensor:
+    """Of p between 0 and 1."""
+    return where((q.low <= 0) & (q.high >= 1), -p.entropy() + (q.high - q.low).log(), inf)
 
 
-for _kind in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Uniform):
-    register_kl(_kind, Normal)(_to_normal)
-for _kind in (Beta, ContinuousBernoulli, Gamma):
-    register_kl(_kind, Exponential)(_to_exponential)
+def _uniform_mean_log(low: Tensor, high: Tensor, width: Tensor) -> Tensor:
+    """The mean of log x, of x uniform from `low` to `high`."""
+    return (high.xlogy(high) - low.xlogy(low)) / width - 1
 
 
-@register_kl(Laplace, Normal)
-def _laplace_normal(p: Laplace, q: Normal) -> Tensor:
-    return _to_normal(p, q)
-
-
-@register_kl(Pareto, Normal)
-def _pareto_normal(p: Pareto, q: Normal) -> Tensor:
-    return where(p.alpha > 2, _to_normal(p, q), inf)
-
-
-@register_kl(Pareto, Exponential)
-def _pareto_exponential(p: Pareto, q: Exponential) -> Tensor:
-    return where(p.alpha > 1, _to_exponential(p, q), inf)
-
-
-@register_kl(Bernoulli, Poisson)
-def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
-    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
-
-
-# ---- to gamma distributions ----
-@register_kl(Beta, Gamma)
-def _beta_gamma(p: Beta, q: Gamma) -> Tensor:
-    return _to_gamma(p, q, p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma())
-
-
-@register_kl(Exponential, Gamma)
-def _exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
-    return _to_gamma(p, q, -p.rate.log() - euler_constant)
-
-
-@register_kl(Pareto, Gamma)
-def _pareto_gamma(p: Pareto, q: Gamma) -> Tensor:
-    return where(p.alpha > 1, _to_gamma(p, q, p.scale.log() + 1 / p.alpha), inf)
-
-
-# ---- to Gumbel's ----
-@register_kl(Exponential, Gumbel)
-def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
-    scaled = p.rate * q.scale
-    return _to_gumbel(p, q, scaled / (scaled + 1))
-
-
-@register_kl(Gamma, Gumbel)
-def _gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
-    return _to_gumbel(p, q, (1 + 1 / (p.rate * q.scale)) ** -p.concentration)
-
-
-@register_kl(Normal, Gumbel)
-def _normal_gumbel(p: Normal, q: Gumbel) -> Tensor:
-    return _to_gumbel(p, q, (0.5 * (p.scale / q.scale).square() - p.loc / q.scale).exp())
-
-
-@register_kl(Uniform, Gumbel)
-def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
-    width = (p.high - p.low) / q.scale
-    return _to_gumbel(p, q, (-p.low / q.scale).exp() * -(-width).expm1() / width)
-
-
-@register_kl(Normal, Laplace)
 def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
     z = (p.loc - q.loc) / p.scale
     distance = p.scale * ((2 / pi) ** 0.5 * (-0.5 * z * z).exp() + z * (z * 0.5**0.5).erf())
     return -p.entropy() + (2 * q.scale).log() + distance / q.scale
 
 
-# ---- of what has ends ----
-@register_kl(Beta, ContinuousBernoulli)
-def _beta_continuous_bernoulli(p: Beta, q: ContinuousBernoulli) -> Tensor:
-    return _to_continuous_bernoulli(p, q)
+def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
+    scaled = p.rate * q.scale
+    return _to_gumbel(p, q, scaled / (scaled + 1))
 
 
-@register_kl(Beta, Uniform)
-def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
-    return _to_uniform(p, q, full_like(p.mean, 0.0), full_like(p.mean, 1.0))
+def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
+    width = (p.high - p.low) / q.scale
+    return _to_gumbel(p, q, (-p.low / q.scale).exp() * -(-width).expm1() / width)
 
 
-@register_kl(ContinuousBernoulli, Uniform)
-def _continuous_bernoulli_uniform(p: ContinuousBernoulli, q: Uniform) -> Tensor:
-    return _to_uniform(p, q, full_like(p.mean, 0.0), full_like(p.mean, 1.0))
-
-
-@register_kl(Uniform, Beta)
 def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
     width = p.high - p.low
-    mean_log = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / width - 1
-    low, high = 1 - p.high, 1 - p.low
-    mean_log1m = (high.xlogy(high) - low.xlogy(low)) / width - 1
+    mean_log, mean_log1m = _uniform_mean_log(p.low, p.high, width), _uniform_mean_log(1 - p.high, 1 - p.low, width)
     return where((p.high > 1) | (p.low < 0), inf, _to_beta(p, q, mean_log, mean_log1m))
 
 
-@register_kl(Uniform, ContinuousBernoulli)
-def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
-    return where((p.high > 1) | (p.low < 0), inf, _to_continuous_bernoulli(p, q))
-
-
-@register_kl(Uniform, Exponential)
-def _uniform_exponential(p: Uniform, q: Exponential) -> Tensor:
-    return where(p.low < 0, inf, _to_exponential(p, q))
-
-
-@register_kl(Uniform, Gamma)
 def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
-    mean_log = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / (p.high - p.low) - 1
-    return where(p.low < 0, inf, _to_gamma(p, q, mean_log))
+    return where(p.low < 0, inf, _to_gamma(p, q, _uniform_mean_log(p.low, p.high, p.high - p.low)))
 
 
-@register_kl(Uniform, Pareto)
 def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
-    mean_log = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / (p.high - p.low) - 1
+    mean_log = _uniform_mean_log(p.low, p.high, p.high - p.low)
     result = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * mean_log
     return where(p.low < q.scale, inf, result)
 
 
-replayable_module(__name__)
+_DIVERGENCES: dict[tuple[type[Distribution], type[Distribution]], Divergence] = {
+    **dict.fromkeys(_NEVER, _infinite),
+    **{(kind, Normal): _to_normal for kind in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform)},
+    (Pareto, Normal): lambda p, q: where(p.alpha > 2, _to_normal(p, q), inf),
+    **{(kind, Exponential): _to_exponential for kind in (Beta, ContinuousBernoulli, Gamma)},
+    (Pareto, Exponential): lambda p, q: where(p.alpha > 1, _to_exponential(p, q), inf),
+    (Uniform, Exponential): lambda p, q: where(p.low < 0, inf, _to_exponential(p, q)),
+    (Bernoulli, Poisson): lambda p, q: -p.entropy() - (p.probs * q.rate.log() - q.rate),
+    (Beta, Gamma): lambda p, q: _to_gamma(p, q, p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()),
+    (Exponential, Gamma): lambda p, q: _to_gamma(p, q, -p.rate.log() - euler_constant),
+    (Pareto, Gamma): lambda p, q: where(p.alpha > 1, _to_gamma(p, q, p.scale.log() + 1 / p.alpha), inf),
+    (Uniform, Gamma): _uniform_gamma,
+    (Exponential, Gumbel): _exponential_gumbel,
+    (Gamma, Gumbel): lambda p, q: _to_gumbel(p, q, (1 + 1 / (p.rate * q.scale)) ** -p.concentration),
+    (Normal, Gumbel): lambda p, q: _to_gumbel(p, q, (0.5 * (p.scale / q.scale).square() - p.loc / q.scale).exp()),
+    (Uniform, Gumbel): _uniform_gumbel,
+    (Normal, Laplace): _normal_laplace,
+    (Uniform, Beta): _uniform_beta,
+    (Beta, ContinuousBernoulli): _to_continuous_bernoulli,
+    (Uniform, ContinuousBernoulli): lambda p, q: where((p.high > 1) | (p.low < 0), inf, _to_continuous_bernoulli(p, q)),
+    **{(kind, Uniform): _to_uniform for kind in (Beta, ContinuousBernoulli)},
+    (Uniform, Pareto): _uniform_pareto,
+}
+register_rows(_DIVERGENCES)

@@ -9,11 +9,12 @@ from genesis.distributions.beta import Beta, Dirichlet
 from genesis.distributions.categorical import Categorical, OneHotCategorical
 from genesis.distributions.cauchy import Cauchy
 from genesis.distributions.counts import Binomial, Poisson
+from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.exponential import Exponential, Pareto
 from genesis.distributions.gamma import Gamma
 from genesis.distributions.independent import Independent
-from genesis.distributions.kl import kl_divergence, register_kl
+from genesis.distributions.kl import Divergence, kl_divergence, register_kl, register_rows
 from genesis.distributions.multivariate_normal import (
     LowRankMultivariateNormal,
     MultivariateNormal,
@@ -27,7 +28,6 @@ from genesis.distributions.uniform import Gumbel, Laplace, Uniform
 from genesis.distributions.utils import euler_constant, sum_rightmost
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import reads_forbidden
 
@@ -58,40 +58,15 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
     return where(p.total_count > q.total_count, inf, where(fewer, nan, p.total_count * each))
 
 
-@register_kl(Cauchy, Cauchy)
-def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
-    return (((p.scale + q.scale).square() + (p.loc - q.loc).square()) / (4 * p.scale * q.scale)).log()
-
-
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
     return p.mean * (p.logits - q.logits) + p._log_norm() - softplus(p.logits) - q._log_norm() + softplus(q.logits)
-
-
-@register_kl(Exponential, Exponential)
-def _exponential(p: Exponential, q: Exponential) -> Tensor:
-    return deviance(1.0, q.rate / p.rate)
-
-
-@register_kl(Gamma, Gamma)
-def _gamma(p: Gamma, q: Gamma) -> Tensor:
-    return gamma_divergence(p.concentration, q.concentration, p.mean * q.rate)
-
-
-@register_kl(Geometric, Geometric)
-def _geometric(p: Geometric, q: Geometric) -> Tensor:
-    return -p.entropy() - (-q.probs).log1p() * (1 / p.probs - 1) - q.probs.log()
 
 
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, shift = p.scale / q.scale, (q.loc - p.loc) / q.scale
     return -ratio.log() + euler_constant * (ratio - 1) - shift + (shift + (1 + ratio).lgamma()).exp() - 1
-
-
-@register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
-    return _normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
@@ -113,11 +88,6 @@ def _pareto(p: Pareto, q: Pareto) -> Tensor:
     return where(p.scale < q.scale, inf, result)
 
 
-@register_kl(Poisson, Poisson)
-def _poisson(p: Poisson, q: Poisson) -> Tensor:
-    return deviance(p.rate, q.rate)
-
-
 @register_kl(Uniform, Uniform)
 def _uniform(p: Uniform, q: Uniform) -> Tensor:
     inside = (q.low <= p.low) & (p.high <= q.high)
@@ -130,11 +100,6 @@ def _categorical(p: Categorical, q: Categorical) -> Tensor:
     terms = p.probs * (p.logits - q.logits)
     terms = where(p.probs == 0, 0, where(q.probs == 0, inf, terms))
     return terms.sum(-1)
-
-
-@register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
-    return _categorical(p._categorical, q._categorical)
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -228,4 +193,13 @@ def _independent(p: Independent, q: Independent) -> Tensor:
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
 
 
-replayable_module(__name__)
+_OF_ONE_LINE: dict[type[Distribution], Divergence] = {
+    Cauchy: lambda p, q: (((p.scale + q.scale).square() + (p.loc - q.loc).square()) / (4 * p.scale * q.scale)).log(),
+    Exponential: lambda p, q: deviance(1.0, q.rate / p.rate),
+    Gamma: lambda p, q: gamma_divergence(p.concentration, q.concentration, p.mean * q.rate),
+    Geometric: lambda p, q: -p.entropy() - (-q.probs).log1p() * (1 / p.probs - 1) - q.probs.log(),
+    HalfNormal: lambda p, q: _normal(p.base_dist, q.base_dist),
+    Poisson: lambda p, q: deviance(p.rate, q.rate),
+    OneHotCategorical: lambda p, q: _categorical(p._categorical, q._categorical),
+}
+register_rows({(kind, kind): divergence for kind, divergence in _OF_ONE_LINE.items()})

@@ -8,7 +8,6 @@ from genesis.distributions.normal import Normal
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import StickBreakingTransform
 from genesis.distributions.utils import Operand
-from genesis.ir.replayable import replayable_module
 
 __all__ = ["LogisticNormal"]
 
@@ -30,6 +29,3 @@ class LogisticNormal(TransformedDistribution):
     @property
     def _normal(self) -> Normal:
         return self.base_dist.base_dist  # type: ignore[no-any-return]
-
-
-replayable_module(__name__)

@@ -6,7 +6,7 @@ from math import log as ln
 
 from genesis.distributions import constraints
 from genesis.distributions.beta import Beta
-from genesis.distributions.declaration import Alternative, Parameter, formula, formulas, parameter
+from genesis.distributions.declaration import Alternative, Parameter, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.gamma import standard_gamma
@@ -15,13 +15,12 @@ from genesis.distributions.multivariate_normal import (
     log_diagonal,
     solved,
 )
-from genesis.distributions.utils import Operand, as_tensors, finfo
+from genesis.distributions.utils import Operand, as_tensors, finfo, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import stream
 from genesis.functions.ranges import arange, tril_indices
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.linalg import cholesky
 from genesis.random import randn
 from genesis.tensor.handle import Tensor
@@ -115,7 +114,7 @@ class Wishart(WithCovariance, ExponentialFamily):
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
         return self.df[..., None, None] * (covariance.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    _natural_params = formulas(lambda d: (-0.5 * d.precision_matrix, 0.5 * (d.df - d._event_shape[0] - 1)))
+    _natural_params = formula(lambda d: (-0.5 * d.precision_matrix, 0.5 * (d.df - d._event_shape[0] - 1)))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         n = self._event_shape[0]
@@ -165,6 +164,3 @@ class LKJCholesky(Distribution):
         alpha = eta + 0.5 * (n - 1)
         levels = mvlgamma(alpha - 0.5, n - 1) - (n - 1) * alpha.lgamma()
         return density - levels - 0.5 * (n - 1) * ln(3.141592653589793)
-
-
-replayable_module(__name__)

@@ -7,7 +7,6 @@ from genesis.distributions.categorical import Categorical
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.utils import joint_shape
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
@@ -98,6 +97,3 @@ class MixtureSameFamily(Distribution):
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily(\n  {self._mixture_distribution!r},\n  {self._component_distribution!r})"
-
-
-replayable_module(__name__)

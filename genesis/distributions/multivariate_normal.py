@@ -6,13 +6,12 @@ from math import log as ln
 from math import pi
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Alternative, Parameter, formula, parameter
+from genesis.distributions.declaration import Alternative, Parameter, parameter
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.utils import derived
+from genesis.distributions.utils import derived, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import eye
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.linalg import cholesky, solve_triangular
 from genesis.random import randn
 from genesis.tensor.handle import Tensor
@@ -205,6 +204,3 @@ class LowRankMultivariateNormal(WithCovariance):
     def variance(self) -> Tensor:
         numbers = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
         return numbers.expand(self._batch_shape + self._event_shape)
-
-
-replayable_module(__name__)

@@ -6,15 +6,14 @@ from math import log as ln
 from math import pi
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, formulas, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.folded import Folded
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import ExpTransform
-from genesis.distributions.utils import Operand
+from genesis.distributions.utils import Operand, formula
 from genesis.functions.methods.table import functions_of
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.random import randn
 from genesis.tensor.handle import Tensor
 
@@ -58,7 +57,7 @@ class Normal(ExponentialFamily):
     mean = mode = formula(lambda d: d.loc)
     stddev = formula(lambda d: d.scale)
     variance = formula(lambda d: d.scale * d.scale)
-    _natural_params = formulas(lambda d: (d.loc / d.variance, -0.5 / d.variance))
+    _natural_params = formula(lambda d: (d.loc / d.variance, -0.5 / d.variance))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
         return -0.25 * x * x / y + 0.5 * (-pi / y).log()
@@ -99,6 +98,3 @@ class HalfNormal(Folded):
 
     def icdf(self, prob: Tensor) -> Tensor:
         return self.scale * prob.erfinv() * 2**0.5
-
-
-replayable_module(__name__)

@@ -13,7 +13,6 @@ from genesis.distributions.transformed_distribution import TransformedDistributi
 from genesis.distributions.transforms import ExpTransform, SigmoidTransform
 from genesis.distributions.utils import Operand, as_tensors, clamp_probs, uniform_inside
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
@@ -111,6 +110,3 @@ class RelaxedOneHotCategorical(_WithTemperature, TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-
-replayable_module(__name__)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log as ln
-from typing import Any
 
 from genesis.distributions import constraints
-from genesis.distributions.constraints import Constraint
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.transform import Elementwise, Transform
-from genesis.distributions.utils import Operand, finfo, joint_shape, sum_rightmost
+from genesis.distributions.utils import Operand, finfo, formula, joint_shape, sum_rightmost
 from genesis.functions.creation import full_like
 from genesis.functions.methods.table import functions_of
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 softplus, logsigmoid = functions_of("softplus", "logsigmoid")
@@ -38,22 +35,13 @@ class PowerTransform(Elementwise):
     """y = x^exponent, of positive x."""
 
     domain = codomain = constraints.positive
+    _compared = ("exponent",)
 
     def __init__(self, exponent: Operand, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.exponent = exponent
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size=cache_size)
-
-    @property
-    def sign(self) -> Any:  # type: ignore[override]
-        return self.exponent.sign() if isinstance(self.exponent, Tensor) else (self.exponent > 0) - (self.exponent < 0)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PowerTransform) and _alike(self.exponent, other.exponent)
-
-    __hash__ = Transform.__hash__
+    sign = formula(lambda t: t.exponent.sign() if isinstance(t.exponent, Tensor) else (t.exponent > 0) - (t.exponent < 0))
 
     def _call(self, x: Tensor) -> Tensor:
         return x**self.exponent
@@ -121,11 +109,7 @@ class AbsTransform(Transform):
 
     domain = constraints.real
     codomain = constraints.positive
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbsTransform)
-
-    __hash__ = Transform.__hash__
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         return x.abs()
@@ -138,34 +122,16 @@ class AffineTransform(Transform):
     """y = loc + scale * x, of events of `event_dim` axes."""
 
     bijective = True
+    _compared = "loc", "scale"
 
     def __init__(self, loc: Operand, scale: Operand, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
-    @property
-    def event_dim(self) -> int:
-        return self._event_dim
-
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
-        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
-
-    codomain = domain  # type: ignore[assignment]
-
-    @property
-    def sign(self) -> Any:
-        return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return AffineTransform(self.loc, self.scale, self._event_dim, cache_size=cache_size)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AffineTransform) and _alike(self.loc, other.loc) and _alike(self.scale, other.scale)
-
-    __hash__ = Transform.__hash__
+    event_dim = formula(lambda t: t._event_dim)
+    domain = codomain = formula(
+        lambda t: constraints.independent(constraints.real, t._event_dim) if t._event_dim else constraints.real)
+    sign = formula(lambda t: t.scale.sign() if isinstance(t.scale, Tensor) else (t.scale > 0) - (t.scale < 0))
 
     def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
@@ -196,9 +162,7 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
-        return self.distribution.support  # type: ignore[no-any-return]
+    domain = formula(lambda t: t.distribution.support)
 
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
@@ -209,11 +173,6 @@ class CumulativeDistributionTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)
 
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        if self._cache_size == cache_size:
-            return self
-        return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
-
 
 def _clipped_sigmoid(x: Tensor) -> Tensor:
     return inside(x.sigmoid())
@@ -223,15 +182,3 @@ def inside(y: Tensor) -> Tensor:
     """Kept from 0 and 1 by the least steps."""
     limits = finfo(y.dtype)
     return y.clamp(limits.tiny, 1 - limits.eps)
-
-
-def _alike(a: Operand, b: Operand) -> bool:
-    """Whether two parameters are equal everywhere; the same object is, without a look at its values."""
-    if a is b:
-        return True
-    if isinstance(a, Tensor) or isinstance(b, Tensor):
-        return bool((a == b).all())  # type: ignore[union-attr]
-    return a == b
-
-
-replayable_module(__name__)

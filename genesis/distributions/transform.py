@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from genesis.distributions import constraints
 from genesis.distributions.constraints import Constraint
-from genesis.distributions.utils import sum_rightmost
+from genesis.distributions.utils import formula, sum_rightmost
 from genesis.functions.creation import zeros_like
-from genesis.ir.replayable import Described, replayable_module
+from genesis.ir.replayable import Described
 from genesis.tensor.handle import Tensor
 
 
@@ -28,6 +28,7 @@ class Transform(Described):
     domain: Constraint | Any
     codomain: Constraint | Any
     _inv: Any = None  # where transforms of libraries keep their inverses
+    _compared: ClassVar[tuple[str, ...] | None] = None  # attributes by which a class's transforms are equal; None: by identity
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -56,15 +57,16 @@ class Transform(Described):
         """The transform with this size of the cache."""
         if self._cache_size == cache_size:
             return self
-        if type(self).__init__ is Transform.__init__:
-            return type(self)(cache_size=cache_size)
-        raise NotImplementedError(f"{type(self).__name__}: with_cache is not defined")
+        made = type(self).__new__(type(self))
+        vars(made).update(vars(self))
+        Transform.__init__(made, cache_size)
+        return made
 
     def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return not self.__eq__(other)
+        if self is other or self._compared is None:
+            return self is other
+        return isinstance(other, type(self)) and all([
+            _alike(getattr(self, name), getattr(other, name)) for name in self._compared])
 
     __hash__ = object.__hash__
 
@@ -111,47 +113,26 @@ class Elementwise(Transform):
     codomain: Constraint | Any = constraints.real
     bijective = True
     sign: ClassVar[Any] = 1
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self))
-
-    __hash__ = Transform.__hash__
+    _compared: ClassVar[tuple[str, ...] | None] = ()
 
 
 class _InverseTransform(Transform):
     """The inverse of a transform."""
 
+    _compared = ("_inv",)
+
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
         self._inv = transform
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
-        return self._inv.codomain  # type: ignore[no-any-return]
-
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
-        return self._inv.domain  # type: ignore[no-any-return]
-
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]
-        return self._inv.bijective  # type: ignore[no-any-return]
-
-    @property
-    def sign(self) -> Any:
-        return self._inv.sign
-
-    @property
-    def inv(self) -> Transform:
-        return self._inv
+    domain = formula(lambda t: t._inv.codomain)
+    codomain = formula(lambda t: t._inv.domain)
+    bijective = formula(lambda t: t._inv.bijective)
+    sign = formula(lambda t: t._inv.sign)
+    inv = formula(lambda t: t._inv)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self.inv.with_cache(cache_size).inv
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _InverseTransform) and self._inv == other._inv
-
-    __hash__ = Transform.__hash__
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._inv._inv_call(x)
@@ -172,14 +153,11 @@ class _InverseTransform(Transform):
 class ComposeTransform(Transform):
     """Transforms one after another, the first of `parts` first."""
 
+    _compared = ("parts",)
+
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ComposeTransform) and self.parts == other.parts
-
-    __hash__ = Transform.__hash__
 
     def _widened(self, constraint: Constraint, axes: int) -> Constraint:
         return constraints.independent(constraint, axes - constraint.event_dim) if axes > constraint.event_dim else constraint
@@ -202,9 +180,7 @@ class ComposeTransform(Transform):
             axes = max(axes + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
         return self._widened(self.parts[-1].codomain, axes)
 
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]
-        return all([part.bijective for part in self.parts])
+    bijective = formula(lambda t: all([part.bijective for part in t.parts]))
 
     @property
     def sign(self) -> Any:
@@ -213,9 +189,7 @@ class ComposeTransform(Transform):
             result = result * part.sign
         return result
 
-    @property
-    def inv(self) -> Transform:
-        return ComposeTransform([part.inv for part in reversed(self.parts)])
+    inv = formula(lambda t: ComposeTransform([part.inv for part in reversed(t.parts)]))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size=cache_size)
@@ -269,21 +243,10 @@ class IndependentTransform(Transform):
             return self
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size=cache_size)
 
-    @property
-    def domain(self) -> Constraint:  # type: ignore[override]
-        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
-
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
-        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
-
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]
-        return self.base_transform.bijective  # type: ignore[no-any-return]
-
-    @property
-    def sign(self) -> Any:
-        return self.base_transform.sign
+    domain = formula(lambda t: constraints.independent(t.base_transform.domain, t.reinterpreted_batch_ndims))
+    codomain = formula(lambda t: constraints.independent(t.base_transform.codomain, t.reinterpreted_batch_ndims))
+    bijective = formula(lambda t: t.base_transform.bijective)
+    sign = formula(lambda t: t.base_transform.sign)
 
     def _call(self, x: Tensor) -> Tensor:
         _want_axes(self, x, self.domain.event_dim)
@@ -307,9 +270,11 @@ class IndependentTransform(Transform):
         return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two attributes are equal, tensors everywhere; the same object is, without a look at its values."""
+    return a is b or bool((a == b).all() if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b)
+
+
 def _want_axes(transform: Transform, value: Tensor, axes: int) -> None:
     if value.ndim < axes:
         raise ValueError(f"{transform!r}: an event has {axes} axes, got a value of shape {tuple(value.shape)}")
-
-
-replayable_module(__name__)

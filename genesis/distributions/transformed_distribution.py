@@ -12,7 +12,6 @@ from genesis.distributions.transforms import ComposeTransform, Transform
 from genesis.distributions.utils import Operand, sum_rightmost
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
@@ -126,6 +125,3 @@ class Composed(TransformedDistribution):
         new = super().expand(batch_shape, _instance)
         new.base_dist, new.transforms = new._parts()
         return new
-
-
-replayable_module(__name__)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from math import nan, pi
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.transformed_distribution import Composed
 from genesis.distributions.transforms import AffineTransform, ExpTransform, Transform
-from genesis.distributions.utils import euler_constant, finfo
+from genesis.distributions.utils import euler_constant, finfo, formula
 from genesis.functions.creation import full_like
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.random import rand
 from genesis.tensor.handle import Tensor
 
@@ -118,6 +117,3 @@ class Gumbel(Composed):
     mode = formula(lambda d: d.loc)
     stddev = formula(lambda d: pi / 6**0.5 * d.scale)
     variance = formula(lambda d: d.stddev.square())
-
-
-replayable_module(__name__)

@@ -11,7 +11,6 @@ from genesis.functions.creation import full, zeros
 from genesis.functions.ranges import tril_indices
 from genesis.functions.splitting import broadcast_tensors
 from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64, get_default_dtype
-from genesis.ir.replayable import replayable_module
 from genesis.random import rand, randn
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.handle import Tensor
@@ -46,9 +45,9 @@ class lazy_property(derived[T]):
         return value
 
 
-def declared(**of_parameters: T) -> dict[str, T]:
-    """A class's declared parameters, by name."""
-    return of_parameters
+def formula(compute: Callable[[Any], T]) -> T:
+    """A property by a formula."""
+    return property(compute)  # type: ignore[return-value]
 
 
 def finfo(dtype: DType) -> limits_of:
@@ -136,6 +135,3 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 def joint_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that shapes broadcast to."""
     return tuple(broadcast_shapes(*[tuple(shape) for shape in shapes]))
-
-
-replayable_module(__name__)

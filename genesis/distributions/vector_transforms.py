@@ -8,10 +8,9 @@ from math import log as ln
 from genesis.distributions import constraints
 from genesis.distributions.scalar_transforms import inside, softplus
 from genesis.distributions.transform import Transform
-from genesis.distributions.utils import finfo, tril_matrix_to_vec, vec_to_tril_matrix
+from genesis.distributions.utils import finfo, formula, tril_matrix_to_vec, vec_to_tril_matrix
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange, eye
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.linalg import cholesky
 from genesis.tensor.handle import Tensor
@@ -23,10 +22,7 @@ from genesis.tensor.size import Size
 class _OneOfAKind(Transform):
     """A transform without settings: all of a class are equal."""
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self))
-
-    __hash__ = Transform.__hash__
+    _compared = ()
 
 
 class SoftmaxTransform(_OneOfAKind):
@@ -157,6 +153,7 @@ class ReshapeTransform(Transform):
     """Events of the shape `in_shape` as events of `out_shape`, of equally many elements."""
 
     bijective = True
+    _compared = "in_shape", "out_shape"
 
     def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
@@ -164,21 +161,8 @@ class ReshapeTransform(Transform):
             raise ValueError(f"ReshapeTransform: {tuple(in_shape)} and {tuple(out_shape)} have other numbers of elements")
         super().__init__(cache_size=cache_size)
 
-    @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
-        return constraints.independent(constraints.real, len(self.in_shape))
-
-    @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
-        return constraints.independent(constraints.real, len(self.out_shape))
-
-    def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ReshapeTransform) and (self.in_shape, self.out_shape) == (other.in_shape, other.out_shape)
-
-    __hash__ = Transform.__hash__
+    domain = formula(lambda t: constraints.independent(constraints.real, len(t.in_shape)))
+    codomain = formula(lambda t: constraints.independent(constraints.real, len(t.out_shape)))
 
     def _call(self, x: Tensor) -> Tensor:
         return x.reshape(*x.shape[: x.ndim - len(self.in_shape)], *self.out_shape)
@@ -207,6 +191,3 @@ def _with_vector(transform: Transform, shape: Sequence[int]) -> Sequence[int]:
     if not shape:
         raise ValueError(f"{transform!r}: wants vectors, got a 0-d value")
     return shape
-
-
-replayable_module(__name__)

@@ -6,12 +6,12 @@ from math import log as ln
 from math import pi
 
 from genesis.distributions import constraints
-from genesis.distributions.declaration import Parameter, formula, parameter
+from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution
+from genesis.distributions.utils import formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["VonMises"]
@@ -46,6 +46,3 @@ class VonMises(Distribution):
     def variance(self) -> Tensor:
         """The circular variance."""
         return 1 - i1e(self.concentration) / i0e(self.concentration)
-
-
-replayable_module(__name__)

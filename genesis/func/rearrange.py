@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from genesis.functions.methods.table import functions_of
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor
 
@@ -78,6 +77,3 @@ def _extents(group: Group, extent: int, given: dict[str, int], pattern: str) -> 
     if len(unknown) > 1 or (unknown and (not product or extent % product)) or (not unknown and product != extent):
         raise ValueError(f"rearrange: an axis of extent {extent} is no ({' '.join(group)}) with {known} in {pattern!r}")
     return known | {name: extent // product for name in unknown}
-
-
-replayable_module(__name__)

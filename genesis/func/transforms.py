@@ -26,7 +26,6 @@ from genesis.functions.from_data import tensor
 from genesis.functions.random_draws import mapped
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
@@ -293,6 +292,3 @@ def _fitting(name: str, what: str, tree: Tree, like: Sequence[Tensor]) -> list[T
     if have != want:
         raise ValueError(f"{name}: {what} have the shapes {have}; want {want}")
     return leaves
-
-
-replayable_module(__name__)

@@ -11,7 +11,6 @@ from genesis.execution.failure import take_back_writes
 from genesis.functions.random_draws import is_computed_from, mapped
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.errors import ArgumentError, DataError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
@@ -167,6 +166,3 @@ def _spread(dims: Tree, tree: Tree, name: str) -> list[Tree]:
     if not isinstance(dims, dict | tuple | list) or len(dims) != len(keys) or isinstance(dims, dict) != isinstance(tree, dict):
         raise ValueError(f"vmap: {name} {dims!r} does not have the structure of what it is for")
     return [dim for key in keys for dim in _spread(dims[key], tree[key], name)]
-
-
-replayable_module(__name__)

@@ -15,6 +15,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _marked: dict[int, CodeType] = {}  # id -> the code (kept alive): by identity, because code objects may be equal
+_modules: set[str] = set()  # whose functions are marked
 
 
 class Described:
@@ -25,10 +26,19 @@ class Described:
 
 def replayable_module(module: str, but: Collection[str] = ()) -> None:
     """Mark all functions and methods of a module, except those in `but`."""
+    _modules.add(module)
     for name, member in vars(sys.modules[module]).items():
         owner = member.fget if isinstance(member, property) else member
         if name not in but and getattr(owner, "__module__", None) == module:
             replayable(member, but)
+
+
+def replayable_package(package: str, but: Collection[str] = ()) -> None:
+    """Mark the modules that a package has imported, except those in `but`, and those that mark themselves with exceptions."""
+    excluded = tuple([f"{package}.{name}." for name in but])
+    for module in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
+        if module not in _modules and not f"{module}.".startswith(excluded):
+            replayable_module(module)
 
 
 def replayable(thing: T, but: Collection[str] = ()) -> T:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from genesis.ir.replayable import replayable_package
 from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import NamedLayout, SparseLayout
 from genesis.nested import reductions as _reductions
 from genesis.nested import rules as _rules
@@ -132,4 +132,5 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
 
 
 _installed = _reductions, _rules, _strided_rules  # imported for the rules that they register
-replayable_module(__name__)
+
+replayable_package(__name__)

@@ -6,57 +6,35 @@ that do not mix sequences are then the same operation on the same axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
 from genesis.functions.creation import full
 from genesis.functions.methods.table import functions_of
-from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ir.sparse_layouts import NamedLayout
-from genesis.ops.registry import OPERATIONS, PRIMITIVES
+from genesis.nested.any_nested import AnyNested, Ragged, Rule
+from genesis.ops.registry import OPERATIONS
 from genesis.sparse.positions import rows_of
-from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import CallArguments, Tensor
+from genesis.tensor.handle import Tensor
 
 jagged = NamedLayout("jagged")
 cat, stack = functions_of("cat", "stack")
-RULES: dict[str, Callable[..., Any]] = {}  # operation name -> its rule for nested arguments
-_BY_ELEMENT = {f"genesis.ops.{name}" for name in ("elementwise", "arithmetic", "activation", "special")}  # modules of rows
-_ELSEWHERE = {"dropout", "clone", "to_dtype", "stop_gradient", "frexp", "nextafter", "mvlgamma", "fill"}  # rows of others
-_OTHERS = {"logsumexp", "softmin", "prelu"}  # rows of theirs with axes of their own
 
 
-class Ragged:
-    """The extent of a ragged axis, different for each sequence. It is equal for tensors with the same sequences."""
-
-    def __init__(self, lengths: tuple[int, ...]) -> None:
-        self.lengths = lengths
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ragged) and other.lengths == self.lengths
-
-    def __hash__(self) -> int:
-        return hash(self.lengths)
-
-    def __repr__(self) -> str:
-        return "j"
-
-
-class NestedTensor(CompositeTensor):
+class NestedTensor(AnyNested):
     """A batch of sequences of different lengths, made by `nested_tensor` and others.
 
     All other axes have equal extents. Its gradients are nested.
     """
 
     parts: ClassVar[tuple[str, ...]] = "_whole", "_starts"
-    hint: ClassVar[str] = "to_padded_tensor() and unbind() make some"
+    rules: ClassVar[dict[str, Rule]] = {}
 
     _whole: Tensor  # (1, .., all, ..)
     _starts: Tensor  # (batch + 1,): the start of each sequence along the ragged axis
@@ -82,12 +60,6 @@ class NestedTensor(CompositeTensor):
         """`genesis.nested.jagged`."""
         return jagged
 
-    is_nested = property(lambda self: True)
-
-    def dim(self) -> int:
-        """The number of axes."""
-        return self.ndim
-
     def numel(self) -> int:
         """The number of elements of all sequences."""
         return self._whole.numel()
@@ -110,10 +82,8 @@ class NestedTensor(CompositeTensor):
         return iter(self.unbind())
 
     def __repr__(self) -> str:  # type: ignore[override]
-        more = ", requires_grad=True" * self.requires_grad
-        if self.grad_fn is not None:
-            more = f", grad_fn=<{type(self.grad_fn).__name__}>"
-        return f"NestedTensor(size={self.shape}, offsets={self._starts!r}{more}, contiguous={self.is_contiguous()})"
+        shown = f"size={self.shape}, offsets={self._starts!r}{self.derivation()}, contiguous={self.is_contiguous()}"
+        return f"NestedTensor({shown})"
 
     __str__ = __repr__
 
@@ -126,13 +96,19 @@ class NestedTensor(CompositeTensor):
     def with_elements(self, elements: Tensor) -> NestedTensor:
         return self.with_whole(elements)
 
-    def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
-        rule = RULES.get(name)
-        if rule is not None:
-            return rule(*arguments, **attributes)
-        if is_by_element(name):
-            return by_element(self, name, arguments, attributes)
-        return super().computed(name, arguments, attributes)
+    def beside(self, name: str, other: Tensor) -> Tensor:
+        """An operand for the whole: a nested one's whole, or a dense one's rows repeated for the sequences."""
+        if isinstance(other, NestedTensor):
+            if other._lengths != self._lengths or other.ndim - other._ragged != self.ndim - self._ragged:
+                raise ArgumentError(f"nested tensors of shapes {self.shape} and {other.shape} do not fit: want equal sequences")
+            return other._whole
+        ragged = other.ndim - self.ndim + self._ragged
+        if ragged >= 0 and other.shape[ragged] != 1:
+            raise ArgumentError(f"shape {other.shape} beside {self.described()}; want an extent of 1 instead of the ragged one")
+        if other.ndim < self.ndim or other.shape[0] == 1:
+            return other
+        rows = other.select(self._ragged, 0)[self.row_numbers()]
+        return rows.unsqueeze(0).movedim(1, self._ragged)
 
     def to(self, *targets: Any, **settings: Any) -> Any:
         """The tensor in another dtype or on another device; itself if nothing changes."""
@@ -140,10 +116,6 @@ class NestedTensor(CompositeTensor):
         if whole is self._whole:
             return self
         return nested(whole, self._starts.to(whole.device), self._lengths, self._ragged)
-
-    def contiguous(self, memory_format: object = None) -> NestedTensor:
-        """The tensor itself."""
-        return self
 
     # ---- sequences ----
 
@@ -199,15 +171,6 @@ class NestedTensor(CompositeTensor):
         return self.with_whole(self._whole[parts], kept if len(parts) > self._ragged else None)
 
 
-def is_by_element(name: str) -> bool:
-    """Whether an operation is elementwise."""
-    primitive = PRIMITIVES.get(name)
-    if primitive is not None and primitive.kind == "elementwise":
-        return True
-    own = OPERATIONS[name].define.__module__ in _BY_ELEMENT and name not in _OTHERS
-    return own or name in _ELSEWHERE
-
-
 def nested(whole: Tensor, starts: Tensor, lengths: tuple[int, ...], ragged: int = 1) -> NestedTensor:
     """The nested tensor of these matching parts."""
     result = object.__new__(NestedTensor)
@@ -224,29 +187,3 @@ def joined(sequences: list[Tensor], device: Any = None) -> NestedTensor:
     whole = cat(sequences).unsqueeze(0)
     starts = from_data(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), device=device or whole.device)
     return nested(whole if device is None else whole.to(device), starts, lengths)
-
-
-def beside(x: NestedTensor, other: Tensor) -> Tensor:
-    """An operand for the whole of `x`: a nested one's whole, or a dense one's rows repeated for the sequences."""
-    if isinstance(other, NestedTensor):
-        if other._lengths != x._lengths or other.ndim - other._ragged != x.ndim - x._ragged:
-            raise ArgumentError(f"nested tensors of shapes {x.shape} and {other.shape} do not fit: want equal sequences")
-        return other._whole
-    ragged = other.ndim - x.ndim + x._ragged
-    if ragged >= 0 and other.shape[ragged] != 1:
-        raise ArgumentError(f"shape {other.shape} beside {x.described()}; want an extent of 1 instead of the ragged one")
-    if other.ndim < x.ndim or other.shape[0] == 1:
-        return other
-    rows = other.select(x._ragged, 0)[x.row_numbers()]
-    return rows.unsqueeze(0).movedim(1, x._ragged)
-
-
-def by_element(x: NestedTensor, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
-    """An elementwise function of all sequences."""
-    given = [beside(x, a) if isinstance(a, Tensor) else a for a in arguments]
-    named = {key: beside(x, a) if isinstance(a, Tensor) else a for key, a in attributes.items()}
-    found = call(OPERATIONS[name], given, named)
-    return x.with_whole(found) if isinstance(found, Tensor) else type(found)(*map(x.with_whole, found))
-
-
-replayable_module(__name__)

@@ -7,10 +7,10 @@ from typing import Any
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import int64
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
-from genesis.nested.nested_tensor import RULES, NestedTensor, stack
-from genesis.nested.rules import Rule, axes_of, rule, within
+from genesis.nested.any_nested import Rule
+from genesis.nested.nested_tensor import NestedTensor, stack
+from genesis.nested.rules import axes_of, rule, within
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
@@ -53,7 +53,7 @@ def _over(name: str, whole: Tensor, axes: list[int], keepdim: bool, attributes: 
 
 
 for _name in ("sum", "mean", "amax", "amin", "prod", "any", "all"):
-    RULES[_name] = _reduction(_name)
+    NestedTensor.rules[_name] = _reduction(_name)
 
 
 def _along(name: str, x: NestedTensor, dtype: Any = None) -> Tensor:
@@ -108,7 +108,7 @@ def _each(found: list[Any], function: Callable[[list[Tensor]], Tensor]) -> Any:
 
 
 for _name in ("max", "min", "argmax", "argmin"):
-    RULES[_name] = _place_of_extreme(_name)
+    NestedTensor.rules[_name] = _place_of_extreme(_name)
 
 
 @rule("softmax")
@@ -118,8 +118,5 @@ def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None) -> NestedTens
     if axis != input._ragged:
         return within("softmax")(input, axis, dtype)  # type: ignore[no-any-return]
     x = input if dtype is None else input.to(dtype)
-    powers = (x - RULES["amax"](x.detach(), axis, True)).exp()
-    return powers / RULES["sum"](powers, axis, True)  # type: ignore[no-any-return]
-
-
-replayable_module(__name__)
+    powers = (x - NestedTensor.rules["amax"](x.detach(), axis, True)).exp()
+    return powers / NestedTensor.rules["sum"](powers, axis, True)  # type: ignore[no-any-return]

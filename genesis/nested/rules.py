@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from genesis.functions.creation import full
 from genesis.functions.random_draws import draws
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis, numel
-from genesis.nested.nested_tensor import RULES, NestedTensor, cat, joined
+from genesis.nested.any_nested import Rule
+from genesis.nested.nested_tensor import NestedTensor, cat, joined
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-Rule = Callable[..., Any]
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: the rule of these operations for nested arguments."""
-
-    def note(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return note
+rule = NestedTensor.rule
 
 
 def _some(x: NestedTensor, start: int, length: int) -> NestedTensor:
@@ -67,7 +57,7 @@ def within(name: str, changes_rank: int = 0) -> Rule:
 for _name, _change in {
     "log_softmax": 0, "cumsum": 0, "narrow": 0, "select": -1, "unsqueeze": 1, "index_select": 0, "glu": 0, "flip": 0,
 }.items():
-    RULES[_name] = within(_name, _change)
+    NestedTensor.rules[_name] = within(_name, _change)
 
 
 def _normalized(name: str) -> Rule:
@@ -81,7 +71,7 @@ def _normalized(name: str) -> Rule:
     return function
 
 
-RULES["layer_norm"], RULES["rms_norm"] = _normalized("layer_norm"), _normalized("rms_norm")
+NestedTensor.rules["layer_norm"], NestedTensor.rules["rms_norm"] = _normalized("layer_norm"), _normalized("rms_norm")
 
 
 @rule("linear")
@@ -251,6 +241,3 @@ def embedding_bag(
 def full_like(input: NestedTensor, fill_value: float, *, layout: object = None, **settings: Any) -> NestedTensor:
     """One number everywhere, in sequences as long."""
     return input.with_whole(full(tuple(input._whole.shape), fill_value, **settings))
-
-
-replayable_module(__name__)

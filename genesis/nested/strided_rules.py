@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from genesis.functions.creation import full
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis, numel
+from genesis.nested.any_nested import Rule
 from genesis.nested.rules import attention_of_each
-from genesis.nested.strided_tensor import STRIDED_RULES, StridedNestedTensor, cat, refused, strided_nested, strided_of
+from genesis.nested.strided_tensor import StridedNestedTensor, cat, refused, strided_nested, strided_of
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-Rule = Callable[..., Any]
 Nested = StridedNestedTensor
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: the rule of these operations for such nested arguments."""
-
-    def note(function: Rule) -> Rule:
-        STRIDED_RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return note
+rule = Nested.rule
 
 
 def _inner(x: Nested, name: str, dim: int, more: int = 0) -> int:
@@ -56,7 +46,7 @@ def _apply(name: str, part: Tensor, *arguments: Any, **attributes: Any) -> Any:
 
 
 for _name, _more in {"softmax": 0, "log_softmax": 0, "cumsum": 0, "flip": 0, "unsqueeze": 1, "index_select": 0}.items():
-    STRIDED_RULES[_name] = _along(_name, _more)
+    Nested.rules[_name] = _along(_name, _more)
 
 
 @rule("select")
@@ -168,7 +158,7 @@ def _normalized(name: str) -> Rule:
     return function
 
 
-STRIDED_RULES["layer_norm"], STRIDED_RULES["rms_norm"] = _normalized("layer_norm"), _normalized("rms_norm")
+Nested.rules["layer_norm"], Nested.rules["rms_norm"] = _normalized("layer_norm"), _normalized("rms_norm")
 
 
 @rule("linear")
@@ -198,13 +188,10 @@ def _reduction(name: str) -> Rule:
 
 
 for _name in ("sum", "mean", "amax", "amin", "prod", "any", "all"):
-    STRIDED_RULES[_name] = _reduction(_name)
+    Nested.rules[_name] = _reduction(_name)
 
 
 @rule("full_like")
 def full_like(input: Nested, fill_value: float, *, layout: object = None, **settings: Any) -> Nested:
     """One number everywhere, in tensors of the same sizes."""
     return input.with_elements(full(tuple(input._buffer.shape), fill_value, **settings))
-
-
-replayable_module(__name__)

@@ -5,32 +5,29 @@ Their elements are concatenated in one buffer. Elementwise functions run on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from genesis.functions.methods.table import functions_of
-from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, normalize_axis, numel
-from genesis.nested.nested_tensor import Ragged, is_by_element
+from genesis.nested.any_nested import AnyNested, Ragged, Rule
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor, NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import CallArguments, Tensor
+from genesis.tensor.handle import Tensor
 
 cat, stack = functions_of("cat", "stack")
-STRIDED_RULES: dict[str, Callable[..., Any]] = {}  # by the names of operations
 
 
-class StridedNestedTensor(CompositeTensor):
-    """A batch of tensors whose extents may differ, as `nested_tensor` makes it by default. """
+class StridedNestedTensor(AnyNested):
+    """A batch of tensors whose extents may differ, as `nested_tensor` makes it by default."""
 
     parts: ClassVar[tuple[str, ...]] = ("_buffer",)
-    hint: ClassVar[str] = "to_padded_tensor() and unbind() make some"
+    rules: ClassVar[dict[str, Rule]] = {}
 
     _buffer: Tensor  # (elements,)
     _sizes: tuple[Shape, ...]  # of each tensor
@@ -53,12 +50,6 @@ class StridedNestedTensor(CompositeTensor):
         """The layout of the elements, as for a dense tensor."""
         return self._buffer.layout
 
-    is_nested = property(lambda self: True)
-
-    def dim(self) -> int:
-        """The number of axes, the batch among them."""
-        return self.ndim
-
     def numel(self) -> int:
         """The number of elements of all tensors."""
         return self._buffer.numel()
@@ -77,10 +68,6 @@ class StridedNestedTensor(CompositeTensor):
         """True: elements are contiguous."""
         return True
 
-    def contiguous(self, memory_format: object = None) -> StridedNestedTensor:
-        """The tensor itself."""
-        return self
-
     def described(self) -> str:
         return f"a nested one of sizes {[[*size] for size in self._sizes]}"
 
@@ -90,10 +77,7 @@ class StridedNestedTensor(CompositeTensor):
     def __repr__(self) -> str:  # type: ignore[override]
         parts = [part.detach().requires_grad_(self.requires_grad) for part in self.unbind()]
         rows = ",\n".join("\n".join("  " + line for line in str(part).split("\n")) for part in parts)
-        more = ", requires_grad=True" * self.requires_grad
-        if self.grad_fn is not None:
-            more = f", grad_fn=<{type(self.grad_fn).__name__}>"
-        return f"nested_tensor([\n{rows}\n]{more})"
+        return f"nested_tensor([\n{rows}\n]{self.derivation()})"
 
     __str__ = __repr__
 
@@ -121,21 +105,7 @@ class StridedNestedTensor(CompositeTensor):
         """Whether another one has tensors of the same sizes."""
         return isinstance(other, StridedNestedTensor) and other._sizes == self._sizes
 
-    def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
-        rule = STRIDED_RULES.get(name)
-        if rule is not None:
-            return rule(*arguments, **attributes)
-        if is_by_element(name):
-            return self._by_element(name, arguments, attributes)
-        return super().computed(name, arguments, attributes)
-
-    def _by_element(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
-        given = [self._beside(name, a) if isinstance(a, Tensor) else a for a in arguments]
-        named = {key: self._beside(name, a) if isinstance(a, Tensor) else a for key, a in attributes.items()}
-        found = call(OPERATIONS[name], given, named)
-        return self.with_elements(found) if isinstance(found, Tensor) else type(found)(*map(self.with_elements, found))
-
-    def _beside(self, name: str, other: Tensor) -> Tensor:
+    def beside(self, name: str, other: Tensor) -> Tensor:
         """An operand for the buffer: the buffer of a tensor with equal sizes, or a number."""
         if isinstance(other, StridedNestedTensor) and other._sizes == self._sizes:
             return other._buffer
@@ -222,6 +192,3 @@ def refused(x: Tensor, wish: str) -> NotDenseError:
     """The error for an operation without meaning for nested tensors."""
     assert isinstance(x, CompositeTensor)
     return NotDenseError(x, wish)
-
-
-replayable_module(__name__)

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F403
 
+from genesis.ir.replayable import replayable_package
 from genesis.nn import flex_attention as flex_attention
 from genesis.nn import functional as functional
 from genesis.nn import grad as grad
@@ -42,3 +43,5 @@ from genesis.nn.transformer import *
 _LAYERS = [name for name, value in vars().items() if isinstance(value, type)]
 __all__ = sorted(["flex_attention", "functional", "grad", "init", "parallel", "utils", *_LAYERS])
 __dir__ = __all__.copy
+
+replayable_package(__name__, but=("getattr_bases", "lazy", "members", "model_summary", "other_states"))

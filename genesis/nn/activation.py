@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -211,6 +210,3 @@ class Softmin(Layer):
 
     dim: int | None = None
     function = functional.softmin
-
-
-replayable_module(__name__)

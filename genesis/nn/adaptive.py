@@ -11,7 +11,6 @@ import numpy as np
 from genesis.functions.creation import zeros
 from genesis.functions.from_data import tensor
 from genesis.ir.dtypes import DType, int64
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.containers import ModuleList, Sequential
 from genesis.nn.linear import Linear
@@ -131,6 +130,3 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if not rare.any().item():
             return best
         return call(OPERATIONS["where"], (rare, self.log_prob(input).argmax(1), best))
-
-
-replayable_module(__name__)

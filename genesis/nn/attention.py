@@ -5,7 +5,6 @@ from __future__ import annotations
 from genesis.functions.creation import empty, zeros
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import FormError
-from genesis.ir.replayable import replayable_module
 from genesis.nn import init
 from genesis.nn.linear import NonDynamicallyQuantizableLinear
 from genesis.nn.module import Module
@@ -109,6 +108,3 @@ class MultiheadAttention(Module):
         return multi_head_attention(
             "MultiheadAttention", heads, self.out_proj, (query, key, value), attn_mask, key_padding_mask, need_weights,
             average_attn_weights, is_causal, batch_first=self.batch_first)
-
-
-replayable_module(__name__)

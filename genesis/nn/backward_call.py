@@ -8,7 +8,6 @@ from typing import NamedTuple
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.ir.annotations import AnyFunction, Arguments, Tree
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
@@ -107,6 +106,3 @@ def _replaced(answer: Tree, gradients: Sequence[Tensor | None]) -> tuple[Tensor 
     if len(answers) != len(gradients):
         raise RuntimeError(f"backward hook: wants {len(gradients)} gradients back, or None, got {len(answers)}")
     return answers
-
-
-replayable_module(__name__)

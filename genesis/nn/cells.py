@@ -8,7 +8,6 @@ from typing import Any
 
 from genesis.functions.creation import empty, zeros
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.nn import init
 from genesis.nn.getattr_bases import WithGetattr
 from genesis.nn.module import Module
@@ -132,6 +131,3 @@ class GRUCell(RNNCellBase):
         self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
     ) -> None:
         super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from itertools import count, takewhile
 from typing import Any, Generic, Self, TypeVar
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn.members import members_of
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
@@ -237,7 +236,6 @@ def _kind(value: Any) -> str | None:
 class _Named(Module, Generic[Held]):
     """Modules or parameters by name, in the order of insertion."""
 
-    _kind: type[Held]
     _what = ""
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -302,7 +300,7 @@ class ModuleDict(_Named[Module]):
     (['first', 'second'], Linear(in_features=2, out_features=3, bias=True))
     """
 
-    _kind, _what = Module, "module"
+    _what = "module"
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
@@ -329,7 +327,7 @@ class ParameterDict(_Named[Parameter]):
     (['a', 'b'], True)
     """
 
-    _kind, _what = Parameter, "parameter"
+    _what = "parameter"
     _plain: frozenset[str] = frozenset()  # the names of values that are not parameters
 
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
@@ -356,7 +354,7 @@ class ParameterDict(_Named[Parameter]):
         return {name: value for name, value in self.__dict__.items() if name in names}
 
     def _admitted(self, value: Any) -> Any:
-        return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+        return _as_parameter(value)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter of this name; `default` if there is none."""
@@ -385,6 +383,3 @@ class ParameterDict(_Named[Parameter]):
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
         return ParameterDict({**self._held(), **other._held()})
-
-
-replayable_module(__name__)

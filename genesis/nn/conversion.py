@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from genesis.functions.creation import empty
 from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
-from genesis.ir.replayable import replayable_module
 from genesis.nn.members import members_of, pairs_of
 from genesis.nn.parameter import Parameter, UninitializedTensorMixin
 from genesis.runtime.devices import DeviceLike
@@ -21,13 +20,13 @@ from genesis.tracing.state import recording
 class Convertible:
     """The base of objects with `parameters()` and `buffers()`."""
 
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Every parameter, each once."""
-        raise NotImplementedError(f"{type(self).__name__} has no parameters()")
+    if TYPE_CHECKING:  # a Module's
 
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Every registered buffer."""
-        raise NotImplementedError(f"{type(self).__name__} has no buffers()")
+        def parameters(self, recurse: bool = True) -> Iterator[Parameter]: ...
+
+        def buffers(self, recurse: bool = True) -> Iterator[Tensor]: ...
+
+        def children(self) -> Iterator[Convertible]: ...
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`.
@@ -58,10 +57,6 @@ class Convertible:
         device(type='cpu')
         """
         return self._apply(lambda tensor: empty(*tensor.shape, dtype=tensor.dtype, device=device), recurse)
-
-    def children(self) -> Iterator[Convertible]:
-        """The direct children."""
-        raise NotImplementedError(f"{type(self).__name__} has no children()")
 
     def share_memory(self) -> Self:
         """Move parameters and buffers to shared memory, for processes to which `multiprocessing` sends the module. Returns
@@ -126,6 +121,3 @@ class Convertible:
 
 def _dtypes(args: Arguments, kwargs: Options) -> list[DType]:
     return [a for a in (*args, *kwargs.values()) if isinstance(a, DType)]
-
-
-replayable_module(__name__)

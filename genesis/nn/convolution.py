@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.family import Family
 from genesis.nn.parameter import Parameter
@@ -167,6 +166,3 @@ class _ConvTranspose(_Convolution):
 class ConvTranspose1d(_ConvTranspose, axes=1, function=functional.conv_transpose1d): ...
 class ConvTranspose2d(_ConvTranspose, axes=2, function=functional.conv_transpose2d): ...
 class ConvTranspose3d(_ConvTranspose, axes=3, function=functional.conv_transpose3d): ...
-
-
-replayable_module(__name__)

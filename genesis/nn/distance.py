@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -40,6 +39,3 @@ class PairwiseDistance(Module):
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The two tensors broadcast; the result lacks the last axis."""
         return functional.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
-
-
-replayable_module(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.family import Family
 from genesis.nn.layer import Layer
@@ -60,6 +59,3 @@ class FeatureAlphaDropout(Dropout):
     """
 
     function = functional.feature_alpha_dropout
-
-
-replayable_module(__name__)

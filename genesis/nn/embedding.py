@@ -7,7 +7,6 @@ from typing import Any, Self
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import FormError
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
@@ -127,6 +126,3 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, mode={self.mode!r}"
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.nn.layer import looked_up
 from genesis.nn.module import Module
 
@@ -43,6 +42,3 @@ def _filled(cls: type[Family], template: str) -> str:
     return template.format(
         *[", ".join([str(extent)] * axes) for extent in range(17)], name=name, first=f"{name[:-2]}1d", extents=_EXTENTS[axes],
         function=getattr(getattr(cls, "function", None), "__name__", ""), axes="axis" if axes == 1 else f"{axes} axes")
-
-
-replayable_module(__name__)

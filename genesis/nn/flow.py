@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
 from genesis.functions.ranges import linspace
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -39,15 +38,15 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return moved
 
 
-_MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+INTERPOLATIONS, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
 def _by_number(name: str, rank: int) -> None:
     def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
         if input.ndim != rank or interpolation_mode not in range(3) or padding_mode not in range(3):
             raise ValueError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want the indices in "
-                             f"{', '.join(_MODES)} and in {', '.join(_PADDINGS)}, and {rank} axes")
-        arguments = (input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
+                             f"{', '.join(INTERPOLATIONS)} and in {', '.join(PADDINGS)}, and {rank} axes")
+        arguments = (input, grid, INTERPOLATIONS[interpolation_mode], PADDINGS[padding_mode], align_corners)
         return call(OPERATIONS["grid_sample"], arguments)
 
     sampler.__name__ = sampler.__qualname__ = name
@@ -75,6 +74,3 @@ def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, sc
     tensor([[[[0.0000, 0.5000, 1.0000]]]])
     """
     return call(OPERATIONS["interpolate"], (input, size, scale_factor, "bilinear", True))
-
-
-replayable_module(__name__)

@@ -9,9 +9,8 @@ from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, numel
-from genesis.nn.module import Module
+from genesis.nn.family import Family
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
 from genesis.random import rand
@@ -120,10 +119,13 @@ fractional_max_pool2d = _fractional_max_pool(2, "h, w")
 fractional_max_pool3d = _fractional_max_pool(3, "d, h, w")
 
 
-class _FractionalMaxPool(Module):
-    """The base of both layers."""
+class _FractionalMaxPool(Family):
+    """The greatest element of each window of (n, c, {extents}), at random positions; see `nn.functional.{function}`.
 
-    _axes: int
+    >>> genesis.nn.{name}(2, output_size=4)(genesis.ones(1, 2, {9})).shape
+    (1, 2, {4})
+    """
+
     _random_samples: Tensor | None
 
     def __init__(
@@ -142,29 +144,9 @@ class _FractionalMaxPool(Module):
 
     def forward(self, input: Tensor) -> Any:
         """The greatest elements, with their indices if requested."""
-        pool = fractional_max_pool2d if self._axes == 2 else fractional_max_pool3d
         settings = self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
-        return pool(input, *settings)
+        return self.function(input, *settings)
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
-    """The greatest element of each window of (n, c, h, w), at random positions; see `nn.functional.fractional_max_pool2d`.
-
-    >>> genesis.nn.FractionalMaxPool2d(2, output_size=3)(genesis.ones(1, 2, 8, 8)).shape
-    (1, 2, 3, 3)
-    """
-
-    _axes = 2
-
-
-class FractionalMaxPool3d(_FractionalMaxPool):
-    """The greatest element of each window of (n, c, d, h, w), at random positions; see `nn.functional.fractional_max_pool3d`.
-
-    >>> genesis.nn.FractionalMaxPool3d(2, output_ratio=0.5)(genesis.ones(1, 2, 8, 8, 8)).shape
-    (1, 2, 4, 4, 4)
-    """
-
-    _axes = 3
-
-
-replayable_module(__name__)
+class FractionalMaxPool2d(_FractionalMaxPool, axes=2, function=fractional_max_pool2d): ...
+class FractionalMaxPool3d(_FractionalMaxPool, axes=3, function=fractional_max_pool3d): ...

@@ -8,7 +8,6 @@ from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.public_names import rows_shown
 from genesis.functions.ranges import triu_indices
-from genesis.ir.replayable import replayable_module
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
 from genesis.nn.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from genesis.nn.grouped import conv_tbc, grouped_mm
@@ -161,6 +160,3 @@ def triplet_margin_with_distance_loss(
         far = far.minimum(distance(positive, negative))
     losses: Tensor = (near - far + margin).clamp(min=0)
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
-
-
-replayable_module(__name__)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from genesis.autograd.gradients import grad
 from genesis.functions.creation import zeros
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis
 from genesis.tensor.dispatch import call
@@ -57,5 +56,3 @@ def _gradient_of(operand: str, axes: int) -> AnyFunction:
 
 conv1d_input, conv2d_input, conv3d_input = (_gradient_of("input", axes) for axes in (1, 2, 3))
 conv1d_weight, conv2d_weight, conv3d_weight = (_gradient_of("weight", axes) for axes in (1, 2, 3))
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from genesis.functions.overrides import overridable
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -58,6 +57,3 @@ def grouped_mm(
         result = call(OPERATIONS[joined[0]], (products, joined[1]))
     result = result if bias is None else result + bias
     return result if out_dtype is None else result.to(out_dtype)
-
-
-replayable_module(__name__)

@@ -212,17 +212,10 @@ class Hooked:
         """`register_full_backward_hook`, under its older name."""
         return self.register_full_backward_hook(hook)
 
-    @property
-    def _forward_pre_hooks(self) -> MutableMapping[int, Hook]:
-        return _Registered(self._own_hooks().before, functools.partial(_Before, with_options=False))
-
-    @property
-    def _forward_hooks(self) -> MutableMapping[int, Hook]:
-        return _Registered(self._own_hooks().after, functools.partial(_After, with_options=False))
-
-    @property
-    def _backward_hooks(self) -> MutableMapping[int, Hook]:
-        return _Registered(self._own_hooks().backward_after, lambda hook: hook)
+    _forward_pre_hooks = property(
+        lambda self: _Registered(self._own_hooks().before, functools.partial(_Before, with_options=False)))
+    _forward_hooks = property(lambda self: _Registered(self._own_hooks().after, functools.partial(_After, with_options=False)))
+    _backward_hooks = property(lambda self: _Registered(self._own_hooks().backward_after, lambda hook: hook))
 
     def _own_hooks(self) -> _Hooks:
         own: _Hooks | None = vars(self).get("_hooks")
@@ -270,10 +263,8 @@ def _of_all() -> _Hooks:
 
 def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend: bool) -> RemovableHandle:
     """A handle on `hook`, which is registered in `hooks` as `called`."""
-    handle = RemovableHandle(hooks, hook)
+    handle = RemovableHandle(hooks, hook, prepend)
     hooks[handle.id] = called
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
     return handle
 
 

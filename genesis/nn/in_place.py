@@ -7,7 +7,6 @@ import inspect
 from typing import Any
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.in_place import write
 
 
@@ -27,6 +26,3 @@ def in_place_too(function: AnyFunction) -> AnyFunction:
 
     either.__signature__ = signature.replace(parameters=[*parameters, inplace])  # type: ignore[attr-defined]
     return either
-
-
-replayable_module(__name__)

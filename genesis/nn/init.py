@@ -9,7 +9,6 @@ from genesis.functions.random_draws import drawn, stream
 from genesis.functions.ranges import eye
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
-from genesis.ir.replayable import replayable_module
 from genesis.linalg import qr
 from genesis.random import randperm
 from genesis.runtime.rng import Generator
@@ -236,6 +235,3 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with variance 2 gain^2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))), generator)
-
-
-replayable_module(__name__)

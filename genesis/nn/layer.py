@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.made_methods import made_method
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -128,6 +127,3 @@ def _public_name(cls: type, function: AnyFunction) -> str | None:
     """The name of `function` in the class's module, if it is from `nn.functional`."""
     functional, name = vars(sys.modules[cls.__module__]).get("functional"), getattr(function, "__name__", "")
     return f"functional.{name}" if getattr(functional, name, None) is function else None
-
-
-replayable_module(__name__)

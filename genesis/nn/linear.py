@@ -6,7 +6,6 @@ import math
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
@@ -87,6 +86,3 @@ class Bilinear(Module):
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """`input1` (.., in1_features), `input2` (.., in2_features) -> (.., out_features)."""
         return functional.bilinear(input1, input2, self.weight, self.bias)
-
-
-replayable_module(__name__)

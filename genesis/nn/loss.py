@@ -5,7 +5,6 @@ from __future__ import annotations
 from inspect import signature
 
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY, Layer
@@ -255,6 +254,3 @@ class GaussianNLLLoss(Loss):
     eps: float = 1e-6
     reduction: str = "mean"
     function = functional.gaussian_nll_loss
-
-
-replayable_module(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY
 from genesis.nn.loss import Loss, WeightedLoss
@@ -130,6 +129,3 @@ class TripletMarginWithDistanceLoss(Loss):
     swap: bool = False
     reduction: str = "mean"
     function = functional.triplet_margin_with_distance_loss
-
-
-replayable_module(__name__)

@@ -34,6 +34,18 @@ from genesis.tensor.handle import Tensor
 Kind = TypeVar("Kind")
 
 
+def _table(table: str) -> Any:
+    """A property: the members of one kind, as a dict by name, which assignment replaces."""
+
+    def members(self: Module) -> Members:
+        return Members(members_of(self, table).names, lambda: self)
+
+    def replace(self: Module, members: Mapping[str, Any]) -> None:
+        members_of(self, table).become(members)
+
+    return property(members, replace)
+
+
 class Module(Hooked, Convertible, Stateful):
     """The base of layers and networks. Subclasses compute a call's result in `forward`.
 
@@ -104,29 +116,7 @@ class Module(Hooked, Convertible, Stateful):
             for table in TABLES:
                 members_of(self, table)
 
-    @property
-    def _modules(self) -> Members:
-        return Members(members_of(self, "_modules").names, lambda: self)
-
-    @_modules.setter
-    def _modules(self, members: Mapping[str, Module | None]) -> None:
-        members_of(self, "_modules").become(members)
-
-    @property
-    def _parameters(self) -> Members:
-        return Members(members_of(self, "_parameters").names, lambda: self)
-
-    @_parameters.setter
-    def _parameters(self, members: Mapping[str, Parameter | None]) -> None:
-        members_of(self, "_parameters").become(members)
-
-    @property
-    def _buffers(self) -> Members:
-        return Members(members_of(self, "_buffers").names, lambda: self)
-
-    @_buffers.setter
-    def _buffers(self, members: Mapping[str, Tensor | None]) -> None:
-        members_of(self, "_buffers").become(members)
+    _modules, _parameters, _buffers = _table("_modules"), _table("_parameters"), _table("_buffers")
 
     @property
     def _non_persistent_buffers_set(self) -> NonPersistent:

@@ -10,7 +10,6 @@ from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import stream
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
-from genesis.ir.replayable import replayable_module
 from genesis.nn.noise import dropout
 from genesis.nn.scaled_attention import scaled_dot_product_attention
 from genesis.ops.registry import OPERATIONS
@@ -182,6 +181,3 @@ def multi_head_attention(
         return output, weights
     output = output.transpose(0, 1).contiguous() if in_pytorchs_order else output.transpose(0, 1)
     return (output.transpose(0, 1) if batch_first else output), weights
-
-
-replayable_module(__name__)

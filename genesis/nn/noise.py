@@ -10,12 +10,11 @@ from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import chosen, drawn, draws, kept_factors, stream
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import float64
-from genesis.ir.replayable import replayable_module
 from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import write
+from genesis.tensor.in_place import in_place_form
 
 
 def _probability(name: str, p: float) -> None:
@@ -142,14 +141,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     return call(OPERATIONS["where"], (input > 0, input, input * slope))
 
 
-@overridable
-def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
-    """`rrelu`, in place.
-
-    >>> rrelu_(genesis.tensor([1.0, -2.0]), lower=0.25, upper=0.75)
-    tensor([ 1., -1.])
-    """
-    return write(input, rrelu(input, lower, upper, training))
+rrelu_ = in_place_form(rrelu)
 
 
 @overridable
@@ -169,6 +161,3 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     greatest = soft.detach().argmax(dim, keepdim=True)
     chosen: Tensor = call(OPERATIONS["scatter"], (zeros_like(soft), dim, greatest, 1.0))
     return chosen - soft.detach() + soft
-
-
-replayable_module(__name__)

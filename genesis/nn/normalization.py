@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from genesis.functions.creation import ones, zeros
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, int64
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.family import Family
 from genesis.nn.layer import Layer
@@ -51,7 +50,7 @@ class _Affine(Module):
 class _Norm(_Affine, Family):
     """The base of both: a weight and a bias per channel, and running statistics as buffers."""
 
-    _ranks: ClassVar[tuple[int, ...]]  # the ranks that an input may have
+    _ranks: Any  # the ranks that an input may have, that of a batch last
     _printed = "*num_features", "eps", "momentum", "affine", "bias", "track_running_stats"
 
     running_mean: Tensor | None
@@ -102,6 +101,7 @@ class BatchNorm(_Norm):
     """
 
     _version = 2  # version 1 had no num_batches_tracked
+    _ranks = property(lambda self: (2, 3) if self._axes == 1 else (self._axes + 2,))
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, local_metadata: Attributes, *others: Any
@@ -137,15 +137,9 @@ class BatchNorm1d(BatchNorm, axes=1):
             [ 1.0000]])
     """
 
-    _ranks = (2, 3)
 
-
-class BatchNorm2d(BatchNorm, axes=2):
-    _ranks = (4,)
-
-
-class BatchNorm3d(BatchNorm, axes=3):
-    _ranks = (5,)
+class BatchNorm2d(BatchNorm, axes=2): ...
+class BatchNorm3d(BatchNorm, axes=3): ...
 
 
 class _InstanceNorm(_Norm):
@@ -154,6 +148,8 @@ class _InstanceNorm(_Norm):
     >>> genesis.nn.{name}(3)(genesis.ones(2, 3, {4})).shape
     (2, 3, {4})
     """
+
+    _ranks = property(lambda self: (self._axes + 1, self._axes + 2))
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
@@ -179,15 +175,9 @@ class InstanceNorm1d(_InstanceNorm, axes=1):
     tensor([[[-0.9701,  0.9701]]])
     """
 
-    _ranks = (2, 3)
 
-
-class InstanceNorm2d(_InstanceNorm, axes=2):
-    _ranks = (3, 4)
-
-
-class InstanceNorm3d(_InstanceNorm, axes=3):
-    _ranks = (4, 5)
+class InstanceNorm2d(_InstanceNorm, axes=2): ...
+class InstanceNorm3d(_InstanceNorm, axes=3): ...
 
 
 # ---- without running statistics ----
@@ -294,6 +284,3 @@ class LocalResponseNorm(Layer):
     k: float = 1.0
     function = functional.local_response_norm
     _printed = "*size", "alpha", "beta", "k"
-
-
-replayable_module(__name__)

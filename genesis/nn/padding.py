@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.family import Family
 from genesis.tensor.handle import Tensor
@@ -137,6 +136,3 @@ class CircularPad1d(_Pad, axes=1, mode="circular"):
 
 class CircularPad2d(_Pad, axes=2, mode="circular"): ...
 class CircularPad3d(_Pad, axes=3, mode="circular"): ...
-
-
-replayable_module(__name__)

@@ -12,7 +12,6 @@ from typing import Any
 from genesis.autograd.custom import Context
 from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
 from genesis.autograd.function import Function
-from genesis.ir.replayable import replayable_module
 from genesis.nn.members import own_attributes
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
@@ -195,6 +194,3 @@ def gather(outputs: Sequence[Any], device: DeviceLike, dim: int = 0) -> Any:
     if any(output != first for output in outputs):
         raise TypeError(f"gather: cannot join {[*outputs]!r:.80}; want tensors, containers of them, or equal values")
     return first
-
-
-replayable_module(__name__)

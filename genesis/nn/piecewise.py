@@ -8,7 +8,6 @@ from typing import ClassVar
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -170,6 +169,3 @@ class PReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         """`input` of any shape -> the same shape."""
         return functional.prelu(input, self.weight)
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.family import Family
 from genesis.nn.layer import Layer
@@ -177,6 +176,3 @@ class MaxUnpool3d(MaxUnpool1d):
     """
 
     function = functional.max_unpool3d
-
-
-replayable_module(__name__)

@@ -13,7 +13,6 @@ from genesis.functions.creation import empty, zeros
 from genesis.functions.from_data import tensor
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.getattr_bases import WithGetattr
 from genesis.nn.module import Module
@@ -286,6 +285,3 @@ class GRU(RNNBase):
     ) -> None:
         sizes = input_size, hidden_size, num_layers
         super().__init__("GRU", *sizes, bias, batch_first, dropout, bidirectional, 0, device, dtype)
-
-
-replayable_module(__name__)

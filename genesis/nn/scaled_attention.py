@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import draws, kept_factors, stream
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
@@ -52,6 +51,3 @@ def scaled_dot_product_attention(
             factors = kept_factors(weights, dropout_p, query.dtype)
     arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start, factors)
     return call(OPERATIONS["scaled_dot_product_attention"], arguments)
-
-
-replayable_module(__name__)

@@ -10,7 +10,6 @@ from typing import Any
 from genesis.functions.overrides import overridable
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
@@ -129,6 +128,3 @@ def _counted(losses: Tensor, target: Tensor, weight: Tensor | None, ignored: int
         return losses.numel()
     kept = target != ignored
     return kept.sum() if weight is None else (weight[kept * target] * kept).sum()
-
-
-replayable_module(__name__)

@@ -11,7 +11,6 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import int64
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.sparse.sparse_tensor import sparse as sparse_tensor
@@ -42,7 +41,7 @@ def embedding(
             [1., 2.]])
     """
     if max_norm is not None:
-        _scaled_down(input, weight, max_norm, norm_type)
+        scaled_down(input, weight, max_norm, norm_type)
     padding = None if padding_idx is None else _padding_index("embedding", padding_idx, weight.shape[0])
     if sparse and _is_table(weight):
         if scale_grad_by_freq:
@@ -58,7 +57,7 @@ def _padding_index(name: str, padding_idx: int, entries: int) -> int:
     return padding_idx % entries
 
 
-def _scaled_down(input: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
+def scaled_down(input: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` at `input` down to the norm `max_norm`, in place."""
     with recording(False) as again, again:
         sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
@@ -91,7 +90,7 @@ def embedding_bag(
             [3., 4.]])
     """
     if max_norm is not None:
-        _scaled_down(input, weight, max_norm, norm_type)
+        scaled_down(input, weight, max_norm, norm_type)
     if sparse and (mode == "max" or (scale_grad_by_freq and _is_table(weight))):
         raise ValueError("embedding_bag: mode 'max' and scale_grad_by_freq are not for sparse gradients")
     if sparse and _is_table(weight):
@@ -159,6 +158,3 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         greatest = values_of(tensor).max() if is_few(tensor) else tensor.max().item()
         num_classes = int(greatest) + 1
     return call(OPERATIONS["one_hot"], (tensor, num_classes))
-
-
-replayable_module(__name__)

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType, bool_
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional, init
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.containers import ModuleList
@@ -287,6 +286,3 @@ def _attended(
 ) -> Tensor:
     output, _ = attention(x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal)
     return output
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
@@ -53,6 +52,3 @@ def _max_unpool(axes: int, extents: str) -> AnyFunction:
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = _max_unpool(1, "l"), _max_unpool(2, "h, w"), _max_unpool(3, "d, h, w")
-
-
-replayable_module(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -243,15 +243,6 @@ class _Model:
         written = self._add("ScatterElements", [whole, offsets, part], axis=0, **summed)
         return self._add("Reshape", [written, self._dynamic.vector(node.shape)])
 
-    def _matmul(self, index: int, node: Node, x: list[str]) -> str:
-        return self._add("MatMul", x)
-
-    def _cat(self, index: int, node: Node, x: list[str]) -> str:
-        return self._add("Concat", x, axis=node.attrs["dim"])
-
-    def _gather(self, index: int, node: Node, x: list[str]) -> str:
-        return self._add("GatherElements", x, axis=node.attrs["dim"])
-
     def _check_index(self, index: int, node: Node, x: list[str]) -> str:
         if not node.attrs["wrap"]:
             return x[0]
@@ -280,15 +271,6 @@ class _Model:
         slot = node.attrs["slot"]
         return self._constant_value(self._sizes.formulas.get((-1, slot), self._graph.numbers[slot]), node, index)
 
-    def _cast(self, index: int, node: Node, x: list[str]) -> str:
-        return self._add("Cast", x, to=self._type(node.dtype, index))
-
-    def _rsqrt(self, index: int, node: Node, x: list[str]) -> str:
-        return self._add("Reciprocal", [self._add("Sqrt", x)])
-
-    def _ne(self, index: int, node: Node, x: list[str]) -> str:
-        return self._add("Not", [self._add("Equal", x)])
-
     # ---- messages ----
 
     def _type(self, dtype: DType, index: int | None) -> int:
@@ -315,9 +297,14 @@ def _layout(node: Node) -> Layout:
 
 
 _OF_SIZES = {"view", "put", "put_sum", "check_index", "scalar"}  # rules of nodes whose attributes may follow from sizes
-_RULES = {
+_RULES: dict[str, Callable[[_Model, int, Node, list[str]], str]] = {
     "view": _Model._view, "put": _Model._put, "put_sum": _Model._put,
-    "matmul": _Model._matmul, "cat": _Model._cat, "gather": _Model._gather,
+    "matmul": lambda model, index, node, x: model._add("MatMul", x),
+    "cat": lambda model, index, node, x: model._add("Concat", x, axis=node.attrs["dim"]),
+    "gather": lambda model, index, node, x: model._add("GatherElements", x, axis=node.attrs["dim"]),
     "check_index": _Model._check_index, "argmax": _Model._argmax, "argmin": _Model._argmax, "iota": _Model._iota,
-    "scalar": _Model._scalar, "cast": _Model._cast, "rsqrt": _Model._rsqrt, "ne": _Model._ne,
+    "scalar": _Model._scalar,
+    "cast": lambda model, index, node, x: model._add("Cast", x, to=model._type(node.dtype, index)),
+    "rsqrt": lambda model, index, node, x: model._add("Reciprocal", [model._add("Sqrt", x)]),
+    "ne": lambda model, index, node, x: model._add("Not", [model._add("Equal", x)]),
 }

@@ -1,5 +1,6 @@
 """Optimizers, and schedules of their learning rates."""
 
+from genesis.ir.replayable import replayable_package
 from genesis.optim import lr_scheduler, swa_utils
 from genesis.optim.adadelta import Adadelta
 from genesis.optim.adafactor import Adafactor
@@ -22,3 +23,5 @@ __all__ = [
     "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
 ]
 __dir__ = __all__.copy
+
+replayable_package(__name__, but=("hooks", "lr_scheduler", "update_rule"))

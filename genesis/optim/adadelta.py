@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
@@ -35,6 +34,3 @@ class Adadelta(DeclaredOptimizer):
     def settings(self, group: Group, age: int) -> Numbers:
         rho, decay = group["rho"], float(group["weight_decay"])
         return float(group["lr"]), rho, 1 - rho, group["eps"], decay, group["maximize"]
-
-
-replayable_module(__name__)

@@ -9,7 +9,6 @@ import numpy as np
 from genesis.functions.creation import zeros
 from genesis.ir.annotations import Options
 from genesis.ir.dtypes import bfloat16
-from genesis.ir.replayable import replayable_module
 from genesis.ops.contraction import matmul
 from genesis.ops.elementwise import clamp, maximum, rsqrt, sqrt
 from genesis.ops.reduction import mean, sum
@@ -105,6 +104,3 @@ class Adafactor(DeclaredOptimizer):
             epsilon = 2.0**-7 if dtype is bfloat16 else float(np.finfo(dtype.numpy).eps)
         rate, kept = min(lr, 1 / math.sqrt(age)), 1 - lr * group["weight_decay"]
         return rate, group["eps"][1], kept, 1 - fresh, fresh, float(group["d"]), epsilon, group["maximize"]
-
-
-replayable_module(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.sparse_gradients import update_rows
@@ -47,6 +46,3 @@ class Adagrad(DeclaredOptimizer):
         if group["weight_decay"]:
             raise RuntimeError("Adagrad: weight_decay option is not compatible with sparse gradients; want 0")
         update_rows(self, parameters, gradients, group, age)
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ import math
 from typing import ClassVar
 
 from genesis.ir.annotations import Options
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import maximum, sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
@@ -83,6 +82,3 @@ class AdamW(Adam):
     example = "lr=0.1", "[0.8990, 1.8980]"
     lacks = ("decoupled_weight_decay",)
     fixed: ClassVar[Options] = {"decoupled_weight_decay": True}
-
-
-replayable_module(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import abs as magnitude
 from genesis.ops.elementwise import maximum
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
@@ -36,6 +35,3 @@ class Adamax(DeclaredOptimizer):
         beta1, beta2 = group["betas"]
         step_size = float(group["lr"]) / (1 - beta1**age)  # bias correction
         return step_size, group["eps"], beta1, 1 - beta1, beta2, float(group["weight_decay"]), group["maximize"]
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import Options
 from genesis.ir.dtypes import float32
-from genesis.ir.replayable import replayable_module
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, shrunk, update_rule
 
@@ -75,6 +74,3 @@ def _decayed(group: Group, age: int) -> float:
     lr = float(group["lr"])
     size: float = lr / (1 + group["lambd"] * lr * age) ** group["alpha"]
     return size
-
-
-replayable_module(__name__)

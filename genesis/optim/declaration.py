@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature, cleandoc
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import parameter_names
 from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
 from genesis.optim.optimizer import State as State
@@ -176,6 +175,3 @@ class DeclaredOptimizer(_Declared):
     def settings(self, group: Group, age: int) -> Numbers:
         """The group's settings that `operation` has parameters for."""
         return tuple([group[name] for name in self._passed])
-
-
-replayable_module(__name__)

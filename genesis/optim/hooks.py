@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from genesis.autograd.hooks import RemovableHandle
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable
 
 T = TypeVar("T")
 
 
-class HookHandle:
-    """A handle whose `remove()` unregisters a hook; as a context manager it does so at its end."""
-
-    def __init__(self, hooks: list[AnyFunction], hook: AnyFunction) -> None:
-        self._hooks, self._hook = hooks, hook
-
-    def remove(self) -> None:
-        """Unregister the hook; repeated calls do nothing."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
-
-    def __enter__(self) -> HookHandle:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.remove()
-
-
 class OptimizerHooks:
     """The hooks of one optimizer, by kind, in the order of their calls."""
 
     def __init__(self) -> None:
-        self._by_kind: dict[str, list[AnyFunction]] = {}
+        self._by_kind: defaultdict[str, OrderedDict[int, AnyFunction]] = defaultdict(OrderedDict)
 
-    def add(self, kind: str, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+    def add(self, kind: str, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
         """Add a hook, before the others with `prepend`."""
-        hooks = self._by_kind.setdefault(kind, [])
-        hooks.insert(0 if prepend else len(hooks), hook)
-        return HookHandle(hooks, hook)
+        return RemovableHandle(self._by_kind[kind], hook, prepend)
 
     def call(self, kind: str, optimizer: object) -> None:
         """Call the hooks of a kind with the optimizer."""
-        for hook in [*self._by_kind.get(kind, ())]:
+        for hook in [*self._by_kind[kind].values()]:
             hook(optimizer)
 
     def passed(self, kind: str, optimizer: object, value: T) -> T:
         """`value`, or its replacement by hooks of the kind."""
-        for hook in [*self._by_kind.get(kind, ())]:
+        for hook in [*self._by_kind[kind].values()]:
             found = hook(optimizer, value)
             value = value if found is None else found
         return value
@@ -58,12 +40,12 @@ class OptimizerHooks:
 
         def hooked(*args: Any, **kwargs: Any) -> T:
             given: tuple[Any, ...] = (optimizer, *args)
-            for hook in [*self._by_kind.get("step_pre", ())]:
+            for hook in [*self._by_kind["step_pre"].values()]:
                 changed = hook(optimizer, given, kwargs)
                 if changed is not None:
                     given, kwargs = changed
             result = step(*given, **kwargs)
-            for hook in [*self._by_kind.get("step_post", ())]:
+            for hook in [*self._by_kind["step_post"].values()]:
                 hook(optimizer, given, kwargs)
             return result
 
@@ -76,31 +58,31 @@ class Hooked:
     hooks: OptimizerHooks | None = None
     step: Callable[..., Any]
 
-    def register_step_pre_hook(self, hook: AnyFunction) -> HookHandle:
+    def register_step_pre_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; a returned pair replaces both."""
         return self._hooked("step_pre", hook, steps=True)
 
-    def register_step_post_hook(self, hook: AnyFunction) -> HookHandle:
+    def register_step_post_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return self._hooked("step_post", hook, steps=True)
 
-    def register_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+    def register_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` before a state dict is made."""
         return self._hooked("state_dict_pre", hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+    def register_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` with each state dict; a returned one replaces it."""
         return self._hooked("state_dict_post", hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+    def register_load_state_dict_pre_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before one is loaded; a returned one is loaded instead."""
         return self._hooked("load_pre", hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> HookHandle:
+    def register_load_state_dict_post_hook(self, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` after a state dict has been loaded."""
         return self._hooked("load_post", hook, prepend)
 
-    def _hooked(self, kind: str, hook: AnyFunction, prepend: bool = False, steps: bool = False) -> HookHandle:
+    def _hooked(self, kind: str, hook: AnyFunction, prepend: bool = False, steps: bool = False) -> RemovableHandle:
         if self.hooks is None:
             self.hooks = OptimizerHooks()
         if steps and "step" not in vars(self):  # an optimizer without such hooks calls `step` itself

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from genesis.functions.methods.complex_numbers import view_as_real
 from genesis.ir.annotations import Options
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.optim.optimizer import Closure, Group, Members, Optimizer, State
 from genesis.tensor.dispatch import call
@@ -277,6 +276,3 @@ def _zoomed(
             high = low
         low = now
     return low, count
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from genesis.ir.dtypes import bfloat16
-from genesis.ir.replayable import replayable_module
 from genesis.ops.contraction import product, swapped
 from genesis.ops.elementwise import clamp, sqrt
 from genesis.ops.reduction import sum
@@ -80,6 +79,3 @@ class Muon(DeclaredOptimizer):
         iteration = tuple(group["ns_coefficients"]), group["ns_steps"], group["eps"], group["adjust_lr_fn"]
         kept = 1 - lr * group["weight_decay"]
         return lr, kept, momentum, 1 - momentum, group["nesterov"], *iteration
-
-
-replayable_module(__name__)

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from genesis.functions.from_data import tensor
 from genesis.ir.dtypes import float32
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.adam import BETAS, averaging
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
@@ -73,6 +72,3 @@ def _product(beta: float, growth: float, age: int) -> float:
     while len(sums) <= age:
         sums.append(sums[-1] + math.log(_momentum(beta, growth, len(sums))))
     return math.exp(sums[age])
-
-
-replayable_module(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.adam import BETAS, averaging
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
@@ -45,6 +44,3 @@ class RAdam(DeclaredOptimizer):
             share = (known - 4) * (known - 2) * most / ((most - 4) * (most - 2) * known)
             rectified, plain = plain * math.sqrt(share * bias2), 0.0
         return rectified, plain, group["eps"], *averaging(group, group["decoupled_weight_decay"])
-
-
-replayable_module(__name__)

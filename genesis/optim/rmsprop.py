@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
@@ -45,6 +44,3 @@ class RMSprop(DeclaredOptimizer):
     def settings(self, group: Group, age: int) -> Numbers:
         alpha, decay, momentum = float(group["alpha"]), float(group["weight_decay"]), float(group["momentum"])
         return float(group["lr"]), alpha, 1 - alpha, float(group["eps"]), decay, momentum, group["maximize"]
-
-
-replayable_module(__name__)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from genesis.functions.from_data import tensor
-from genesis.ir.replayable import replayable_module
 from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, setting
 from genesis.optim.update_rule import Results, Scalar, Value, descent, in_both_parts, update_rule
@@ -66,6 +65,3 @@ class Rprop(DeclaredOptimizer):
 
     def settings(self, group: Group, age: int) -> Numbers:
         return *group["etas"], *map(float, group["step_sizes"]), group["maximize"]
-
-
-replayable_module(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
 from genesis.optim.sparse_gradients import update_rows
 from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, update_rule
@@ -62,6 +61,3 @@ class SGD(DeclaredOptimizer):
             self._update(parameters, group, age, self.slots(group), [g.to_dense() for g in gradients])
         else:
             update_rows(self, parameters, gradients, group, age)
-
-
-replayable_module(__name__)

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import math
 
-from genesis.ir.replayable import replayable_module
-from genesis.ops.elementwise import sqrt
-from genesis.optim.adam import BETAS
+from genesis.optim.adam import BETAS, adam_update
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
 from genesis.optim.sparse_gradients import update_rows
-from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, update_rule
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
-
-
-@update_rule
-def sparse_adam_update(
-    parameter: Value, gradient: Value, average: Value, square: Value, step_size: Scalar, epsilon: Scalar, beta1: Scalar,
-    fresh1: Scalar, beta2: Scalar, fresh2: Scalar, maximize: bool,
-) -> Results:
-    """m, s and p as in `adam_update`, for the rows of the gradient."""
-    gradient = descent(parameter, gradient, 0, maximize)
-    average, square = average_of(average, gradient, beta1, fresh1), average_of(square, gradient * gradient, beta2, fresh2)
-    return parameter - average * step_size / (sqrt(square) + epsilon), average, square
 
 
 class SparseAdam(DeclaredOptimizer):
@@ -44,23 +30,23 @@ class SparseAdam(DeclaredOptimizer):
     betas: tuple[float, float] = BETAS
     eps: float = setting(default=1e-8, least=0, doc="added to the square root that divides")
     takes_complex = False
-    operation, kinds = sparse_adam_update, ("exp_avg", "exp_avg_sq")
+    operation, kinds = adam_update, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     is_elementwise = True
     hints = ()
 
     def shown(self, group: Group, state: State) -> State:
         return dict(state) if state["step"] else {}
 
+    def slots(self, group: Group) -> tuple[str, ...]:
+        return self.kinds[:2]
+
     def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]
         step_size = float(group["lr"]) * math.sqrt(1 - beta2**age) / (1 - beta1**age)
-        return step_size, group["eps"], beta1, 1 - beta1, beta2, 1 - beta2, group["maximize"]
+        return step_size, group["eps"], beta1, 1 - beta1, beta2, 1 - beta2, 0.0, 1.0, group["maximize"]
 
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
         raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
 
     def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
         update_rows(self, parameters, gradients, group, age)
-
-
-replayable_module(__name__)

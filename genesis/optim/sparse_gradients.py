@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.optim.optimizer import Group, Optimizer
 from genesis.sparse.positions import flat_positions
@@ -28,6 +27,3 @@ def update_rows(
         for one, before, new in zip(whole, flat, results, strict=True):
             after = before.index_copy(0, at, new)
             write(one, after if before is one else after.reshape(one.shape))
-
-
-replayable_module(__name__)

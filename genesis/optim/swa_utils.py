@@ -13,7 +13,6 @@ from typing import Any
 
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import Tree
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
@@ -188,6 +187,3 @@ class SWALR(LRScheduler):
             start = aim if before == 1 else (lr - before * aim) / (1 - before)
             rates.append(aim * now + start * (1 - now))
         return rates
-
-
-replayable_module(__name__)

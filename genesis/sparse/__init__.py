@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from genesis.ir.replayable import replayable_package
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.sparse import masked_reductions as _masked
 from genesis.sparse import methods as _methods
 from genesis.sparse import printing as _printing
@@ -64,4 +64,5 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | No
 
 
 _installed = _masked, _methods, _printing  # imported for the methods and rules that they define
-replayable_module(__name__)
+
+replayable_package(__name__)

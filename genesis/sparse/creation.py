@@ -13,7 +13,6 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.selection import nonzero
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ir.sparse_layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
@@ -235,6 +234,3 @@ def _spans(offsets: Sequence[int], length: int, shape: Shape) -> Iterator[tuple[
     for offset in offsets:
         start = max(0, offset)
         yield start, max(start, min(length, shape[1], shape[0] + offset))
-
-
-replayable_module(__name__)

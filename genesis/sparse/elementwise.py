@@ -13,7 +13,6 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.ir.sparse_layouts import SparseLayout, sparse_coo
 from genesis.ops.registry import OPERATIONS
@@ -179,6 +178,3 @@ def _same_shape(name: str, x: SparseTensor, y: SparseTensor) -> None:
         axes = x._positions.shape[0], y._positions.shape[0]
         raise ArgumentError(f"{name}: sparse tensors of shapes {tuple(x.shape)} and {tuple(y.shape)}, {axes} axes of them "
                             "sparse; want them the same")
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
 from genesis.pytree import map_tree
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
@@ -34,6 +33,3 @@ def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
         return gradcheck(of_elements, [x.derived_part if isinstance(x, SparseTensor) else x for x in given], **settings)
 
     return of_sparse
-
-
-replayable_module(__name__)

@@ -12,7 +12,6 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ir.sparse_layouts import sparse_coo
 from genesis.masked import IDENTITIES, Axes
@@ -107,4 +106,3 @@ def _rule(name: str) -> Callable[..., SparseTensor]:
 
 for _name in ("sum", "prod", "amax", "amin", "mean"):
     rule(f"masked.{_name}")(_rule(_name))
-replayable_module(__name__)

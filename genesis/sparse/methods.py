@@ -7,7 +7,6 @@ from typing import Any
 
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import NamedLayout, SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.ops.layout import Layout
 from genesis.sparse.creation import from_dense
@@ -200,6 +199,3 @@ _of_sparse("row_indices", "sparse_csc sparse_bsc", "The row of each element, or 
 def is_sparse_csr(self: Tensor) -> bool:
     """Whether the tensor is sparse, and compressed by rows."""
     return False
-
-
-replayable_module(__name__)

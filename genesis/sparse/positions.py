@@ -5,7 +5,6 @@ from __future__ import annotations
 from genesis.functions.methods.table import functions_of
 from genesis.ir.dtypes import bool_, int64
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, numel
 from genesis.tensor.handle import Tensor
 
@@ -49,6 +48,3 @@ def rows_of(pointers: Tensor, count: int) -> Tensor:
 def pointers_of(rows: Tensor, extent: int) -> Tensor:
     """The start of each row among elements in order."""
     return rows.new_zeros(extent + 1).index_add(0, rows + 1, rows.new_ones(rows.shape)).cumsum(0)
-
-
-replayable_module(__name__)

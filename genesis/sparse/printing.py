@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from genesis.functions.printing import PREFIX, elements_text, suffixes, with_suffixes
-from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import sparse_coo
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
@@ -31,6 +30,3 @@ def __repr__(self: SparseTensor) -> str:
 
 
 SparseTensor.__repr__ = SparseTensor.__str__ = __repr__  # type: ignore[method-assign, assignment]
-
-
-replayable_module(__name__)

@@ -13,7 +13,6 @@ from genesis.functions.ranges import arange
 from genesis.functions.selection import unique
 from genesis.ir.dtypes import float32, float64
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import sparse_coo, sparse_csr
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.elementwise import add, rule
@@ -172,6 +171,3 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alph
 
 method(smm)
 method(sspaddmm)
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType, int64
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ir.sparse_layouts import sparse_coo
 from genesis.ops.registry import OPERATIONS
@@ -120,6 +119,3 @@ def _softmax(input: Tensor, dim: int, dtype: DType | None, is_log: bool) -> Tens
     powers = shifted.exp()
     totals = summed(elements.new_zeros(count, *rest), groups, powers)[groups]
     return x.with_elements(shifted - totals.log() if is_log else powers / totals)
-
-
-replayable_module(__name__)

@@ -10,7 +10,6 @@ import numpy as np
 from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.errors import ArgumentError, OutOfRangeError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.sparse.elementwise import cat, rule
@@ -209,6 +208,3 @@ def subscript(input: SparseTensor, items: Sequence[Any]) -> Tensor:
                 x = x.narrow(axis, start, max(0, stop - start))
             axis += 1
     return x
-
-
-replayable_module(__name__)

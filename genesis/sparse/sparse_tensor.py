@@ -17,7 +17,6 @@ from genesis.functions.selection import unique
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, numel
 from genesis.ir.sparse_layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
@@ -274,6 +273,3 @@ def in_blocks_of(x: SparseTensor, found: SparseTensor) -> SparseTensor:
     assert x.block is not None
     divides = found.ndim > 1 and not (found.shape[0] % x.block[0] or found.shape[1] % x.block[1])
     return in_layout(found, x._kind, x.block) if divides and found._kind is by_element(x)._kind else found
-
-
-replayable_module(__name__)

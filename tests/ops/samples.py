@@ -28,7 +28,7 @@ INTERNAL = {
     "clip_to_value", "clone",
     "unscale", "optimization_barrier",
     "rmsprop_update", "adagrad_update", "adadelta_update", "adamax_update", "asgd_update", "nadam_update",
-    "radam_update", "rprop_update", "adafactor_update", "muon_update", "sparse_adam_update",
+    "radam_update", "rprop_update", "adafactor_update", "muon_update",
     "im2col", "log1pexp", "batch_statistics", "svd", "linalg_svd", "eigh", "matrix_exp", "recurrent",
     "linalg_lu", "linalg_lu_solve", "linalg_qr", "linalg_slogdet", "least_squares",
     "histogram_values", "even_histogram", "mode_index", "nonzero_indices", "bits_xor",

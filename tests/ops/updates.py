@@ -36,10 +36,6 @@ SAMPLES: dict[str, list[Sample]] = {
     "rprop_update": [
         Sample(([values(2, 3)], [values(2, 3, seed=1)], [values(2, 3, seed=2)], [_POSITIVE], 0.5, 1.2, 0.1, 9.0, False)),
     ],
-    "sparse_adam_update": [
-        Sample(([values(2, 3)], [values(2, 3, seed=1)], [values(2, 3, seed=2)], [_POSITIVE], 0.1, 0.1, 0.9, 0.1, 0.9, 0.1,
-                False)),
-    ],
     "adafactor_update": [
         Sample(([_M], [values(4, 6, seed=1)], [], [], [np.abs(_M) + 0.5], 0.1, 1e-3, 0.99, 0.9, 0.1, 0.2, 1e-3, False)),
         Sample(([values(2, 3)], [values(2, 3, seed=1)], [_POSITIVE[:, :1]], [_POSITIVE[:1]], [], 0.1, 1e-3, 1, 0.9, 0.1, 0.2,

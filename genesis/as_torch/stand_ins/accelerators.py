@@ -9,18 +9,9 @@ from genesis import cuda
 from genesis.as_torch.stand_ins.settings import nothing
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DTYPES
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device
 
-
-def is_available() -> bool:
-    """Whether there is a GPU."""
-    return cuda.is_available()
-
-
-def device_count() -> int:
-    """The number of GPUs."""
-    return cuda.device_count()
+is_available, device_count = cuda.is_available, cuda.device_count
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:
@@ -64,6 +55,3 @@ memory_stats, get_memory_info = _of_a_gpu(cuda.memory_stats), _of_a_gpu(cuda.mem
 reset_peak_memory_stats = _of_a_gpu(cuda.reset_peak_memory_stats)
 reset_accumulated_memory_stats = _of_a_gpu(cuda.reset_accumulated_memory_stats)
 current_device_idx, set_device_idx = current_device_index, set_device_index
-
-
-replayable_module(__name__)

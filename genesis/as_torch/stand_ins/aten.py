@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 __all__ = ["max_pool2d_with_indices_backward", "native_dropout_backward"]
@@ -22,6 +21,3 @@ def max_pool2d_with_indices_backward(
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
     """`grad_output` where `mask` is true, times `scale`; 0 elsewhere."""
     return grad_output * mask * scale
-
-
-replayable_module(__name__)

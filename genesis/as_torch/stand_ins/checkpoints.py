@@ -12,7 +12,6 @@ from genesis.as_torch.stand_ins.settings import no_effect
 from genesis.as_torch.stand_ins.trees import tree_map  # noqa: F401
 from genesis.autograd.forward_values import ChangedError
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.utils.checkpoint import checkpoint
 
@@ -54,6 +53,3 @@ def set_device_states(devices: list[int], states: list[Any], *, device_type: str
     """Restore states from `get_device_states`."""
     for state in states[:1]:
         genesis.set_rng_state(state)
-
-
-replayable_module(__name__)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import genesis
 from genesis.as_torch.stand_ins.optimized import OptimizedModule
-from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
+from genesis.as_torch.stand_ins.settings import Settings, always, no, no_effect, nothing
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
@@ -75,18 +75,14 @@ set_stance = skip_guard_eval_unsafe = no_effect
 config = Settings(cache_size_limit=8, recompile_limit=8)
 
 
+get_default_backend, set_default_backend = always("genesis"), nothing  # a single one, used for all names
+set_enable_guard_collectives = no
+save_cache_artifacts = nothing  # kernels already persist on disk
+
+
 def list_backends(*exclude_tags: Any) -> list[str]:
     """The single backend, used for all names."""
     return ["genesis"]
-
-
-def get_default_backend() -> str:
-    """The single backend, used for all names."""
-    return "genesis"
-
-
-def set_default_backend(backend: object) -> None:
-    """Does nothing: there is a single backend."""
 
 
 # ---- guards: all are always kept; a compiled call is never replayed if one fails ----
@@ -99,11 +95,6 @@ keep_portable_guards_unsafe = skip_all_guards_unsafe = skip_guard_on_globals_uns
 skip_guard_on_all_nn_modules_unsafe = skip_guard_on_inbuilt_nn_modules_unsafe = keep_tensor_guards_unsafe
 
 
-def set_enable_guard_collectives(enabled: bool) -> bool:
-    """Returns the previous setting: False."""
-    return False
-
-
 @dataclass
 class CacheInfo:
     """A cache's contents by kind of entry; kernels persist on disk anyway."""
@@ -111,14 +102,7 @@ class CacheInfo:
     artifacts: dict[str, list[str]] = field(default_factory=dict)
 
 
-def save_cache_artifacts() -> tuple[bytes, CacheInfo] | None:
-    """None: kernels already persist on disk."""
-    return None
-
-
-def optimize(*args: Any, **kwargs: Any) -> Callable[[F], F]:
-    """The decorator `torch.compile`."""
-    return compile  # type: ignore[return-value]
+optimize = always(compile)
 
 
 # ---- torch.jit ----

@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.modes import decorated
 
 
@@ -46,6 +45,3 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
 
     def __new__(cls, orig_func: AnyFunction | None = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)
-
-
-replayable_module(__name__)

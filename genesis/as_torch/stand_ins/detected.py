@@ -8,7 +8,7 @@ import genesis
 from genesis.ao import fake_quantize
 from genesis.ao.nn import quantized
 from genesis.as_torch.stand_ins import types
-from genesis.as_torch.stand_ins.settings import no, nothing
+from genesis.as_torch.stand_ins.settings import always, no, nothing
 from genesis.autograd.custom import Context
 from genesis.distributed import process_group
 from genesis.distributed.tensor.dtensor import DTensor
@@ -38,11 +38,6 @@ class TracerWarning(Warning):
     ignore_lib_warnings = staticmethod(nothing)
 
 
-def _none_here(*args: object) -> int:
-    """False: there are no such devices."""
-    return 0
-
-
 NAMES: dict[str, Any] = {
     "torch.autograd.function.FunctionCtx": Context,
     **{f"torch.distributed{path}.{kind.__name__}": kind for path in ("", ".distributed_c10d") for kind in (group, GroupMember)},
@@ -52,7 +47,7 @@ NAMES: dict[str, Any] = {
     "torch._C._get_accelerator": lambda: CPU,
     "torch.jit.TracerWarning": TracerWarning,
     "torch._inductor.cudagraph_mark_step_begin": nothing,
-    "torch.xpu.device_count": _none_here,
+    "torch.xpu.device_count": always(0),
     **{f"torch.xpu.{name}": nothing for name in ("empty_cache", "synchronize", "manual_seed", "manual_seed_all")},
     "torch.quint8": genesis.uint8,
     "torch.qint32": genesis.int32,

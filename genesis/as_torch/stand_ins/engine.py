@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from genesis.as_torch.stand_ins.overriding import TorchDispatchMode  # noqa: F401
 from genesis.as_torch.stand_ins.settings import no, no_effect, nothing
-from genesis.ir.replayable import replayable_module
 from genesis.profiler import ProfilerActivity as ProfilerActivity
 
 is_view_replay_enabled = kineto_available = no
@@ -40,6 +39,3 @@ class ProfilerState(enum.Enum):
     """The kinds of profilers."""
 
     Disabled, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINETO, KINETO_GPU_FALLBACK, KINETO_PRIVATEUSE1_FALLBACK = range(9)
-
-
-replayable_module(__name__)

@@ -16,7 +16,6 @@ from genesis.autograd import anomaly
 from genesis.functions.methods.rarer_names import REMOVED, removed
 from genesis.functions.methods.storage import CUDA_STORAGES, STORAGES, TypedStorage, UntypedStorage, of_file  # noqa: F401
 from genesis.ir.dtypes import DType, bfloat16, float16
-from genesis.ir.replayable import replayable_module
 from genesis.random import state_bytes
 from genesis.runtime.rng import default_generator
 from genesis.tensor.handle import Tensor
@@ -27,7 +26,7 @@ PRIVATE_OPS = ("unique_dim",)
 eig, lstsq, symeig = (REMOVED[name] for name in ("eig", "lstsq", "symeig"))
 matrix_rank = removed("matrix_rank", "linalg.matrix_rank")
 is_autocast_xla_enabled = is_autocast_ipu_enabled = cudnn_is_acceptable = no
-set_autocast_xla_enabled = set_autocast_ipu_enabled = nothing
+set_autocast_xla_enabled = set_autocast_ipu_enabled = prepare_multiprocessing_environment = nothing
 
 
 class TorchVersion(str):
@@ -140,16 +139,9 @@ def get_device_module(device: Any = None) -> Any:
     return genesis.cuda if kind == "cuda" else processor
 
 
-def prepare_multiprocessing_environment(path: str) -> None:
-    """Does nothing: processes need no preparation."""
-
-
 def to_dlpack(tensor: Tensor) -> Any:
     """The tensor's capsule, for `from_dlpack`."""
     return tensor.detach().__dlpack__()
 
 
 legacy = legacy_tensor
-
-
-replayable_module(__name__)

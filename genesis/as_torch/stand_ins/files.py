@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import genesis
+from genesis.as_torch.stand_ins.settings import always, stored
 from genesis.functions.methods.inspection import TYPES
 from genesis.functions.methods.storage import TypedStorage
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import device_of
 from genesis.serialization import File, unknown_names
 from genesis.serialization.storage import Storage
@@ -40,22 +40,8 @@ class LoadEndianness(enum.Enum):
     NATIVE, LITTLE, BIG = 1, 2, 3
 
 
-_settings: dict[str, Any] = {"crc32": True, "endianness": None}
-
-
-def get_crc32_options() -> bool:
-    """The stored setting whether `save` writes checksums, which it always writes and `load` verifies."""
-    return _settings["crc32"]  # type: ignore[no-any-return]
-
-
-def set_crc32_options(compute_crc32: bool) -> None:
-    """Set the result of `get_crc32_options`."""
-    _settings["crc32"] = compute_crc32
-
-
-def get_default_load_endianness() -> LoadEndianness | None:
-    """The stored setting; None means this machine's."""
-    return _settings["endianness"]  # type: ignore[no-any-return]
+set_crc32_options, get_crc32_options = stored(True)  # `save` always writes checksums, which `load` verifies
+_set_endianness, get_default_load_endianness = stored(None)  # None means this machine's
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
@@ -63,12 +49,10 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     other = LoadEndianness.BIG if sys.byteorder == "little" else LoadEndianness.LITTLE
     if endianness is other:
         raise NotImplementedError("set_default_load_endianness: files that do not tell are read in this machine's byte order")
-    _settings["endianness"] = endianness
+    _set_endianness(endianness)
 
 
-def get_default_mmap_options() -> int:
-    """MAP_PRIVATE, by which `load(mmap=True)` maps files."""
-    return MAP_PRIVATE  # type: ignore[no-any-return]
+get_default_mmap_options = always(MAP_PRIVATE)  # `load(mmap=True)` maps files by it
 
 
 @contextlib.contextmanager
@@ -152,6 +136,3 @@ def get_unsafe_globals_in_checkpoint(f: File) -> list[str]:
         with open(f, "rb") as file:
             return unknown_names(file)
     return unknown_names(f)
-
-
-replayable_module(__name__)

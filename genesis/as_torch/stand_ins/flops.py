@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.execution.plan import held_arrays
-from genesis.ir.replayable import replayable_module
 from genesis.tracing.scopes import ScopeNames
 from genesis.tracing.state import unflushed
 from genesis.tracing.trace import Trace
@@ -101,6 +100,3 @@ class FlopCounterMode:
             parts = self._names.path(trace.scope_of(index)).split(".")
             for path in {"Global", *[".".join(parts[: k + 1]) for k in range(len(parts)) if parts[0]]}:
                 self.flop_counts[path]["mm" if len(node.shape) == 2 else "bmm"] += flops
-
-
-replayable_module(__name__)

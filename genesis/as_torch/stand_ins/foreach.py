@@ -8,7 +8,6 @@ from typing import Any
 
 import genesis
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 EACH = (
@@ -116,6 +115,3 @@ def _foreach_zero_(self: Sequence[Tensor]) -> Sequence[Tensor]:
 
 FOREACH |= {f.__name__: f for f in (
     _foreach_pow, _foreach_norm, _foreach_powsum, _foreach_max, _foreach_mm, _foreach_clone, _foreach_copy_, _foreach_zero_)}
-
-
-replayable_module(__name__)

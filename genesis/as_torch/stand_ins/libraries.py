@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
+from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing, stored
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.runtime.cuda.cublas import matmul
 
@@ -64,19 +64,9 @@ class _Plans(Settings):
         return self
 
 
-def _setting(value: Any) -> tuple[Callable[[Any], None], Callable[[], Any]]:
-    """(sets, returns) of a setting that is `value` at first."""
-    stored = [value]
-
-    def set_to(enabled: Any) -> None:
-        stored[0] = enabled
-
-    return set_to, lambda: stored[0]
-
-
 def _preferred(value: str) -> Callable[..., str]:
     """A function that returns a setting, after it has set it if given a value."""
-    set_to, setting = _setting(value)
+    set_to, setting = stored(value)
 
     def preferred(backend: str | None = None) -> str:
         if backend is not None:
@@ -97,8 +87,8 @@ def _of_gpus() -> dict[str, Any]:
         "cufft_plan_cache": _Plans(), "sdp_kernel": no_effect,
     }
     for kind in ("flash", "mem_efficient", "math", "cudnn"):
-        found[f"enable_{kind}_sdp"], found[f"{kind}_sdp_enabled"] = _setting(True)
-    found["allow_fp16_bf16_reduction_math_sdp"], found["fp16_bf16_reduction_math_sdp_allowed"] = _setting(False)
+        found[f"enable_{kind}_sdp"], found[f"{kind}_sdp_enabled"] = stored(True)
+    found["allow_fp16_bf16_reduction_math_sdp"], found["fp16_bf16_reduction_math_sdp_allowed"] = stored(False)
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
 from genesis.utils.data.loader import DataLoader
 
 
@@ -54,6 +53,3 @@ def _loader_like(loader: Any) -> DataLoader:
 NAMES = {f"torch.utils.data.dataloader.{kind.__name__}": kind for kind in (
     _DatasetKind, _BaseDataLoaderIter, _SingleProcessDataLoaderIter, _MultiProcessingDataLoaderIter)}
 NAMES["torch.utils.data._DatasetKind"] = _DatasetKind
-
-
-replayable_module(__name__)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
-
 
 def is_namedtuple_class(cls: type) -> bool:
     """Whether it is a class of named tuples."""
@@ -44,6 +42,3 @@ def _class_of(obj: Any) -> type:
 
 
 _is_namedtuple_instance = is_namedtuple_instance
-
-
-replayable_module(__name__)

@@ -10,7 +10,6 @@ from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.functions.creation import ones
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import bool_
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
@@ -103,5 +102,3 @@ ATTENTION: dict[str, object] = {
     "can_use_flash_attention": no, "activate_flash_attention_impl": nothing, "restore_flash_attention_impl": nothing,
     "register_flash_attention_impl": nothing, "current_flash_attention_impl": nothing, "list_flash_attention_impls": _none,
 }
-
-replayable_module(__name__)

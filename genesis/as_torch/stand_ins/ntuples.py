@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
-
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     def parse(x: Any) -> tuple[Any, ...]:
@@ -34,6 +32,3 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     """Remove `prefix` from the keys that begin with it, in place."""
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix):]] = state_dict.pop(key)
-
-
-replayable_module(__name__)

@@ -16,7 +16,6 @@ from genesis.as_torch.stand_ins.settings import nothing
 from genesis.autograd.function import Function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.pytree import map_tree
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
@@ -294,6 +293,3 @@ class DispatchKeySet:
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
         return DispatchKeySet(*self.keys, *other.keys)
-
-
-replayable_module(__name__)

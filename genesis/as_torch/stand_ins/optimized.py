@@ -8,7 +8,6 @@ from typing import Any
 
 import genesis
 from genesis.ir.annotations import AnyFunction, Attributes
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 
 _OWN = frozenset({"_orig_mod", "_run", "_settings"})  # attributes of its own; all others are the module's
@@ -68,4 +67,3 @@ class OptimizedModule(Module):
 
 
 OptimizedModule.__module__ = "torch._dynamo.eval_frame"
-replayable_module(__name__)

@@ -12,7 +12,6 @@ from genesis.as_torch.stand_ins.settings import no_effect
 from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named, function_names
 from genesis.ir.annotations import AnyFunction, Options
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.tensor.call_modes import FunctionMode, ignoring_classes, overriding_kinds
 from genesis.tensor.handle import Tensor
@@ -170,6 +169,3 @@ def _disabled_torch_function_impl(
     """The call without overrides by classes, with plain tensors as results. Classes may use it as `__torch_function__`."""
     with ignoring_classes():
         return func(*args, **(kwargs or {}))
-
-
-replayable_module(__name__)

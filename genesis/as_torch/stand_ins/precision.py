@@ -8,7 +8,6 @@ from typing import Any
 import genesis
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.pytree import map_tree
 from genesis.tensor.handle import Tensor
 
@@ -49,6 +48,3 @@ def custom_bwd(bwd: AnyFunction | None = None, *, device_type: str = "cpu") -> A
 def is_autocast_available(device_type: str) -> bool:
     """Whether there is mixed precision for a kind of device."""
     return device_type in ("cpu", "cuda")
-
-
-replayable_module(__name__)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import copy
 import functools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import genesis
+from genesis.as_torch.stand_ins.settings import always
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
-from genesis.nn import functional
+from genesis.nn import functional, init
 from genesis.nn.containers import ModuleList
 from genesis.nn.module import Module
+from genesis.nn.utils.parameters import parameters_to_vector
 from genesis.optim import lbfgs
 from genesis.tensor.handle import Tensor
 
@@ -100,25 +100,18 @@ def _get_activation_fn(activation: str) -> Callable[..., Tensor]:
     return getattr(functional, activation)  # type: ignore[no-any-return]
 
 
-def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """The fan-in and fan-out of a layer with these weights. Raises ValueError for fewer than two axes."""
-    if tensor.ndim < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
-    field = math.prod(tensor.shape[2:])
-    return tensor.shape[1] * field, tensor.shape[0] * field
+_calculate_fan_in_and_fan_out = init.fans
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     """The fan-in or the fan-out, by name. Raises ValueError for another name."""
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
+    return init.fans(tensor)[mode.lower() == "fan_out"]
 
 
 # ---- tensors as one ----
-def _flatten_dense_tensors(tensors: Iterable[Tensor]) -> Tensor:
-    """All elements, concatenated."""
-    return genesis.cat([tensor.reshape(-1) for tensor in tensors])
+_flatten_dense_tensors = parameters_to_vector
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -128,11 +121,6 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
 
 
 # ---- optimizers of one's own ----
-def _default_to_fused_or_foreach(params: Sequence[Tensor], differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """(fused, foreach) for an optimizer: both False, because steps of single tensors are fused anyway."""
-    return False, False
-
-
 def _use_grad_for_differentiable(func: AnyFunction) -> AnyFunction:
     """An optimizer's step, recording gradients only if its setting `differentiable` is set."""
     @functools.wraps(func)
@@ -149,12 +137,13 @@ def _get_value(x: Any) -> Any:
 
 
 OPTIMIZER: dict[str, Any] = {
-    "_default_to_fused_or_foreach": _default_to_fused_or_foreach, "_use_grad_for_differentiable": _use_grad_for_differentiable,
+    "_default_to_fused_or_foreach": always((False, False)),  # steps of single tensors are fused anyway
+    "_use_grad_for_differentiable": _use_grad_for_differentiable,
     "_get_value": _get_value, "_to_scalar": lambda x: x.squeeze() if isinstance(x, Tensor) and x.ndim else x,
     "_get_scalar_dtype": lambda is_fused=None: (
         genesis.float32 if is_fused or genesis.get_default_dtype() != genesis.float64 else genesis.float64),
-    "_get_capturable_supported_devices": lambda supports_xla=True: ["cuda"],
-    "_get_foreach_kernels_supported_devices": lambda: ["cuda"], "_get_fused_kernels_supported_devices": lambda: ["cuda", "cpu"],
+    "_get_capturable_supported_devices": always(["cuda"]), "_get_foreach_kernels_supported_devices": always(["cuda"]),
+    "_get_fused_kernels_supported_devices": always(["cuda", "cpu"]),
     "_disable_dynamo_if_unsupported": lambda single_tensor_fn=None: lambda func: func,
     "_foreach_supported_types": [Tensor, genesis.nn.Parameter], "_params_t": Iterable[Any],
     **{f"_{name}_doc": "" for name in ("capturable", "differentiable", "foreach", "fused", "maximize", "params")},
@@ -284,6 +273,3 @@ class _RequiredParameter:
 
 
 REQUIRED = _RequiredParameter()
-
-
-replayable_module(__name__)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any
 
-from genesis.as_torch.stand_ins.settings import nothing
-from genesis.ir.replayable import replayable_module
+from genesis.as_torch.stand_ins.settings import always, nothing, yes
 
 
 class Stream:
@@ -15,31 +13,14 @@ class Stream:
     def __init__(self, priority: int = -1) -> None:
         self.priority = priority
 
-    def wait_stream(self, stream: Any) -> None:
-        """Does nothing: there is one stream."""
-
-    def record_event(self) -> None:
-        """Does nothing: an event would have passed."""
-
-    def wait_event(self, event: Any) -> None:
-        """Does nothing: events have passed."""
+    wait_stream = record_event = wait_event = staticmethod(nothing)  # there is one stream, and events have passed
 
 
 class Event:
     """A point in the processor's work, which has passed."""
 
-    def query(self) -> bool:
-        """Whether it has passed."""
-        return True
-
-    def record(self, stream: Any = None) -> None:
-        """Does nothing: there is one stream."""
-
-    def synchronize(self) -> None:
-        """Does nothing: it has passed."""
-
-    def wait(self, stream: Any = None) -> None:
-        """Does nothing: it has passed."""
+    query = staticmethod(yes)
+    record = synchronize = wait = staticmethod(nothing)
 
 
 class StreamContext(nullcontext[None]):
@@ -52,29 +33,5 @@ class StreamContext(nullcontext[None]):
 
 _stream = Stream()
 stream, set_device, synchronize = StreamContext, nothing, nothing
-
-
-def is_available() -> bool:
-    """Yes."""
-    return True
-
-
-is_initialized = is_available
-
-
-def device_count() -> int:
-    """One."""
-    return 1
-
-
-def current_device() -> str:
-    """Its name."""
-    return "cpu"
-
-
-def current_stream(device: Any = None) -> Stream:
-    """The stream."""
-    return _stream
-
-
-replayable_module(__name__)
+is_available = is_initialized = yes
+device_count, current_device, current_stream = always(1), always("cpu"), always(_stream)

@@ -9,17 +9,17 @@ from typing import Any
 import genesis
 from genesis.as_torch.stand_ins.top import copied
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
+from genesis.nn.flow import INTERPOLATIONS, PADDINGS
 from genesis.nn.grouped import conv_tbc  # noqa: F401
+from genesis.nn.tables import scaled_down
 from genesis.nn.utils.parametrizations import norm_except_dim  # noqa: F401
 from genesis.nn.utils.rnn import PackedSequence
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import in_place_form, write
+from genesis.tensor.in_place import in_place_form
 from genesis.tracing.state import recording
 
 REDUCTIONS = "none", "mean", "sum"
-INTERPOLATIONS, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
 # ---- arguments in another order than those of `nn.functional` ----
@@ -60,18 +60,13 @@ ORDERED = {name: _ordered(name, order) for name, order in {
 
 
 # ---- images ----
-def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """`nn.functional.affine_grid`."""
-    return functional.affine_grid(theta, size, align_corners)  # type: ignore[no-any-return]
+affine_grid_generator, native_channel_shuffle = functional.affine_grid, functional.channel_shuffle
 
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """`nn.functional.grid_sample`, with modes by number."""
     return functional.grid_sample(  # type: ignore[no-any-return]
         input, grid, INTERPOLATIONS[interpolation_mode], PADDINGS[padding_mode], align_corners)
-
-
-grid_sampler_2d = grid_sampler_3d = grid_sampler
 
 
 def convolution(
@@ -92,11 +87,6 @@ def convolution(
 def max_pool1d_with_indices(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """`nn.functional.max_pool1d`, and the indices of the maxima."""
     return functional.max_pool1d(input, *args, return_indices=True, **kwargs)  # type: ignore[no-any-return]
-
-
-def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """`nn.functional.channel_shuffle`."""
-    return functional.channel_shuffle(input, groups)  # type: ignore[no-any-return]
 
 
 def mkldnn_convolution(
@@ -139,17 +129,13 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 
 feature_dropout_ = in_place_form(feature_dropout)
-feature_alpha_dropout_, rrelu_ = map(in_place_form, (functional.feature_alpha_dropout, functional.rrelu))
+feature_alpha_dropout_, rrelu_ = in_place_form(functional.feature_alpha_dropout), functional.rrelu_
 
 
 # ---- norms ----
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of `input` at `indices` down to at most the norm `max_norm`, in place."""
-    with recording(False) as again, again:
-        rows = indices.flatten().unique()
-        chosen = input[rows]
-        sizes = genesis.linalg.vector_norm(chosen, norm_type, 1, True)
-        write(input, input.index_copy(0, rows, genesis.where(sizes > max_norm, chosen * (max_norm / (sizes + 1e-7)), chosen)))
+    scaled_down(indices, input, max_norm, norm_type)
     return input
 
 
@@ -317,6 +303,3 @@ def _segments(row: Tensor, reduce: str, lengths: list[int], empty: float, initia
 
 def _refused(row: Tensor, lengths: list[int]) -> Any:
     raise ValueError(f"segment_reduce: lengths add up to {sum(lengths)}; want {row.shape[0]}, the extent of data")
-
-
-replayable_module(__name__)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from genesis.ir.replayable import replayable_module
+
+T = TypeVar("T")
 
 
 class Settings:
@@ -45,13 +47,26 @@ def no_effect(*args: Any, **kwargs: Any) -> Iterator[None]:
     yield
 
 
-def no(*args: Any, **kwargs: Any) -> bool:
-    """False."""
-    return False
+def always(value: T) -> Callable[..., T]:
+    """A function that returns `value` for any arguments."""
+    return lambda *args, **kwargs: value
+
+
+def stored(value: Any) -> tuple[Callable[[Any], None], Callable[[], Any]]:
+    """(sets, returns) of a setting that is `value` at first."""
+    kept = [value]
+
+    def set_to(enabled: Any) -> None:
+        kept[0] = enabled
+
+    return set_to, lambda: kept[0]
+
+
+no, yes = always(False), always(True)
 
 
 def nothing(*args: Any, **kwargs: Any) -> None:
     """Does nothing."""
 
 
-replayable_module(__name__, but=("patch",))
+replayable_module(__name__, but=("patch", "stored"))

@@ -10,14 +10,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from genesis.as_torch.stand_ins.settings import nothing
+from genesis.as_torch.stand_ins.settings import always, nothing
 
 set_sharing_strategy = nothing
-
-
-def get_sharing_strategy() -> str:
-    """The way in which processes share tensors after `share_memory_`; other tensors are copied."""
-    return "file_descriptor"
+get_sharing_strategy = always("file_descriptor")  # how processes share tensors after `share_memory_`; others are copied
 
 
 def get_all_sharing_strategies() -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import genesis
-from genesis.as_torch.stand_ins.settings import no, nothing
+from genesis.as_torch.stand_ins.settings import always, no, nothing, yes
 from genesis.functions.methods.storage import TypedStorage
 from genesis.functions.methods.table import function_of
 from genesis.ir.annotations import AnyFunction
@@ -30,21 +30,9 @@ is_autocast_cpu_enabled = genesis.is_autocast_enabled
 has_mkl = has_openmp = has_spectral = False
 has_lapack = True
 default_generator = default_generator
-
-
-def is_autocast_cache_enabled() -> bool:
-    """True: equal casts of one program are computed once."""
-    return True
-
-
-def set_flush_denormal(mode: bool) -> bool:
-    """False: it cannot be set."""
-    return False
-
-
-def get_num_interop_threads() -> int:
-    """1: operations of a program run one after another."""
-    return 1
+is_autocast_cache_enabled = yes  # equal casts of one program are computed once
+set_flush_denormal = no  # it cannot be set
+get_num_interop_threads = always(1)  # operations of a program run one after another
 
 
 def is_storage(obj: object) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from genesis.as_torch.stand_ins.named_tuples import is_namedtuple_class
-from genesis.ir.replayable import replayable_module
 
 PyTree = Any
 Context = Any
@@ -194,6 +193,3 @@ _register_container(defaultdict, lambda x: ([*x.values()], [x.default_factory, [
                     lambda items, how: defaultdict(how[0], _dict_unflatten(items, how[1])), _dict_flatten_with_keys,
                     _factory_as_json, _factory_of_json)
 _register_container(deque, lambda x: ([*x], x.maxlen), lambda items, length: deque(items, length), _list_flatten_with_keys)
-
-
-replayable_module(__name__)

@@ -17,7 +17,6 @@ from genesis.as_torch.stand_ins.tree_nodes import (
     register_pytree_node,
 )
 from genesis.as_torch.stand_ins.trees import LeafSpec, TreeSpec
-from genesis.ir.replayable import replayable_module
 
 _LEAF: DumpableContext = {"type": None, "context": None, "children_spec": []}
 
@@ -89,6 +88,3 @@ def register_dataclass(
         return [*zip(map(GetAttrKey, context[0]), parts, strict=True)], context
 
     register_pytree_node(cls, taken_apart, made, serialized_type_name=serialized_type_name, flatten_with_keys_fn=keyed)
-
-
-replayable_module(__name__)

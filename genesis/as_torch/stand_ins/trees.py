@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from genesis.as_torch.stand_ins.tree_nodes import SUPPORTED_NODES, Context, PyTree, _get_node_type
-from genesis.ir.replayable import replayable_module
 
 IsLeaf = Callable[[Any], bool] | None
 KeyPath = tuple[Any, ...]
@@ -260,6 +259,3 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf 
     found = [_broadcast_to_and_flatten(part, child, is_leaf)
              for part, child in zip(parts, treespec.children_specs, strict=True)]
     return None if None in found else [leaf for leaves in found for leaf in leaves or ()]
-
-
-replayable_module(__name__)

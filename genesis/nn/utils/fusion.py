@@ -6,7 +6,6 @@ import copy
 from typing import Any, TypeVar
 
 from genesis.functions.creation import ones_like, zeros_like
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
@@ -103,6 +102,3 @@ def _copied(layer: Layer, bn: Module) -> Layer:
 
 def _settings(bn: Any) -> tuple[Any, ...]:
     return bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
-
-
-replayable_module(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
@@ -28,6 +27,3 @@ def convert_conv3d_weight_memory_format(module: Kind, memory_format: object) -> 
     (1, 1, 1, 1, 1)
     """
     return module
-
-
-replayable_module(__name__)

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any, TypeVar
 
 from genesis.functions.creation import zeros
-from genesis.ir.replayable import replayable_module
 from genesis.nn.conversion import Convertible
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import SparseTensor, each_once
@@ -177,6 +176,3 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
             part = vec[start : start + parameter.numel()]
             write(parameter, part.reshape(parameter.shape).to(parameter, copy=True))
             start += parameter.numel()
-
-
-replayable_module(__name__)

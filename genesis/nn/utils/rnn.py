@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from genesis.functions.from_data import tensor
 from genesis.functions.selection import where
 from genesis.ir.dtypes import DType, float16, float32, float64, int8, int16, int32, int64, uint8
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, from_values
@@ -52,6 +51,14 @@ class _Members(NamedTuple):
     batch_sizes: Tensor
     sorted_indices: Tensor | None = None
     unsorted_indices: Tensor | None = None
+
+
+def _converted(dtype: DType) -> Callable[[PackedSequence], PackedSequence]:
+    def converted(self: PackedSequence) -> PackedSequence:
+        return self.to(dtype)
+
+    converted.__doc__ = f"The sequences as {dtype.name}."
+    return converted
 
 
 class PackedSequence(_Members):
@@ -113,41 +120,12 @@ class PackedSequence(_Members):
         """The sequences on the CPU."""
         return self.to("cpu")
 
-    def float(self) -> PackedSequence:
-        """The sequences as float32."""
-        return self.to(float32)
-
-    def double(self) -> PackedSequence:
-        """The sequences as float64."""
-        return self.to(float64)
-
     def cuda(self, device: Any = None) -> PackedSequence:
         """The sequences on a GPU, a device or its number."""
         return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
-    def half(self) -> PackedSequence:
-        """The sequences as float16."""
-        return self.to(float16)
-
-    def long(self) -> PackedSequence:
-        """The sequences as int64."""
-        return self.to(int64)
-
-    def int(self) -> PackedSequence:
-        """The sequences as int32."""
-        return self.to(int32)
-
-    def short(self) -> PackedSequence:
-        """The sequences as int16."""
-        return self.to(int16)
-
-    def char(self) -> PackedSequence:
-        """The sequences as int8."""
-        return self.to(int8)
-
-    def byte(self) -> PackedSequence:
-        """The sequences as uint8."""
-        return self.to(uint8)
+    float, double, half, long, int, short, char, byte = map(
+        _converted, (float32, float64, float16, int64, int32, int16, int8, uint8))
 
     def pin_memory(self) -> PackedSequence:
         """The sequences: no memory is pinned."""
@@ -347,6 +325,3 @@ def _packed_indices(sizes: np.ndarray, order: np.ndarray | None, count: int) -> 
 
 def _numbers(lengths: Any) -> list[int]:
     return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor | np.ndarray) else lengths)]
-
-
-replayable_module(__name__)

@@ -1,13 +1,16 @@
 """What a replay may rest on: instructions, functions of C, kinds of objects, and the library's functions that are marked."""
 
 import dis
+import importlib
 import inspect
 import itertools
 import logging
 import os
+import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 from types import FunctionType
 
 import pytest
@@ -66,6 +69,17 @@ def test_every_public_function_is_marked_or_known_not_to_be(where):
     functions = {name: function for name, function in found.items() if isinstance(function, FunctionType)}
     ours = {name for name, f in functions.items() if str(f.__globals__["__name__"]).startswith("genesis")}
     assert {name for name in ours if not is_replayable(functions[name].__code__)} - {"compile"} == UNMARKED[where]
+
+
+@pytest.mark.parametrize("package", ["ao", "array_api", "distributions", "func", "nested", "nn", "optim", "sparse"])
+def test_a_package_that_marks_its_modules_imports_all_that_do_not_mark_themselves(package):
+    importlib.import_module(f"genesis.{package}")
+    root = Path(genesis.__file__).parent
+    assert "replayable_package(__name__" in (root / package / "__init__.py").read_text()
+    names = {file: ".".join(("genesis", *file.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
+             for file in (root / package).rglob("*.py")}
+    missed = {name for file, name in names.items() if name not in sys.modules}
+    assert all("replayable_module(__name__" in file.read_text() for file, name in names.items() if name in missed), missed
 
 
 def test_no_instruction_is_unknown_but_a_few():

@@ -7,7 +7,6 @@ from typing import Self
 from genesis.functions.creation import ones, zeros
 from genesis.functions.selection import where
 from genesis.ir.dtypes import DType, float32, int8
-from genesis.ir.replayable import replayable_module
 from genesis.nn.linear import Linear as FloatLinear
 from genesis.nn.module import Module
 from genesis.ops.quantization import LEAST, LEVELS
@@ -83,6 +82,3 @@ class Linear(Module):
 
     def __repr__(self) -> str:
         return f"DynamicQuantized{super().__repr__()}"
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.functions.methods.table import functions_of
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.shaping import Identity
 from genesis.tensor.handle import Tensor
@@ -63,6 +62,3 @@ class FloatFunctional(Module):
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
         """`relu(x + y)`."""
         return self._seen(_add(x, y).relu())
-
-
-replayable_module(__name__)
