@@ -177,13 +177,13 @@ def _derivation(roots: Sequence[Tensor]) -> dict[Trace, None]:
 
 
 def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace, AbstractSet[int]] | None:
-    """The positions between `roots` and `wanted`; None if these traces call no Python.
+    """The positions between `roots` and `wanted`; None if these traces call no Python and have all values.
 
-    Rules need no such bounds: what they write and nobody reads is dropped in lowering.
+    Other rules need no such bounds: what they write and nobody reads is dropped in lowering.
     """
     reachable: dict[Trace, set[int]] = {trace: set() for trace in _derivation(roots)}
-    calls_python = [s.hooks or s.node_hooks or s.custom_calls for s in [t.backward for t in reachable]]
-    if not (any(calls_python) or thread_state.observers):
+    bounded = [t.released or s.hooks or s.node_hooks or s.custom_calls for t, s in [(t, t.backward) for t in reachable]]
+    if not (any(bounded) or thread_state.observers):
         return None
     for array in map(array_of, wanted):
         if array.trace is not None:

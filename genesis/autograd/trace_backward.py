@@ -82,12 +82,20 @@ class TraceBackward:
 
     def _derive(self, above: int) -> None:
         """Derive the positions beyond `above`, as one step of the open trace."""
-        if max(self.cotangents, default=-1) <= above:
+        due = [index for index in self.cotangents if index > above]
+        if self.reachable is not None and not any([self._goes_on(index) for index in due]):
+            self._leave(due)
+            return
+        if not due:
             return
         with LOCK:
             trace = recorded(self.trace.device, partial(self._derive_in, above))
             if trace.weight > BYTE_LIMIT:
                 flush(trace)
+
+    def _goes_on(self, index: int) -> bool:
+        """Whether the cotangent at `index` is that of an end, or a gradient goes on from there."""
+        return self.trace.nodes[index].op in ("variable", "input") or leads_on(self.trace, index, self.reachable)
 
     def _derive_in(self, above: int, trace: Trace) -> Trace:
         source = self.trace
@@ -95,14 +103,15 @@ class TraceBackward:
         position, shape_only, regathered = values.position, values.shape_only, values.regathered
         seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
         wanted = self.wanted
-        key = ("derive", values.key, seeds, wanted, above, self.create_graph, self.adjoint)
+        within = None if self.reachable is None or not source.released else frozenset(self.reachable)
+        key = ("derive", values.key, seeds, wanted, above, self.create_graph, self.adjoint, within)
 
         def derived(graph: Graph, value_of: Callable[[int], Value]) -> Any:
             given = {}
             for index, seed in seeds:
                 node = source.nodes[index]
                 given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
-            return derive(source.nodes, given, graph, value_of, wanted, above, adjoint=self.adjoint)
+            return derive(source.nodes, given, graph, value_of, wanted, above, adjoint=self.adjoint, within=within)
 
         def build(graph: Graph) -> Any:
             needed = rules_read(regathered, derived, graph, position) if regathered else ()

@@ -34,6 +34,7 @@ class _Result(Value):
 def derive(
     nodes: Sequence[Node], cotangents: Mapping[int, Value], graph: Graph, value_of: Callable[[int], Value],
     wanted: Collection[int] = (), above: int = -1, released: Collection[int] = (), adjoint: bool = False,
+    within: Collection[int] | None = None,
 ) -> tuple[dict[int, Value], dict[int, Value], dict[int, tuple[int, ...]]]:
     """Reverse-mode differentiation: from cotangents of some values, those of all values they depend on, as Values of `graph`.
 
@@ -46,6 +47,7 @@ def derive(
         above: the walk stops here, at a hook or custom Function, and takes only positions above.
         released: positions whose saved values are gone; the walk stops at the first whose rule reads one.
         adjoint: whether to take the rows' `adjoint`, where they have one.
+        within: positions whose cotangents are of use; None is all.
 
     Returns:
         (position -> cotangent of the ends, position -> partial cotangent of the positions not walked,
@@ -61,7 +63,7 @@ def derive(
             continue
         if index in wanted or node.op in ("variable", "input"):
             ends[index] = g
-        if node.op in ("variable", "input"):
+        if node.op in ("variable", "input") or (within is not None and not any(i in within for i in node.inputs)):
             continue
         row = PRIMITIVES[node.op]
         rule = (row.adjoint if adjoint else None) or row.grad

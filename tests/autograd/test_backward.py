@@ -317,3 +317,26 @@ def test_a_flush_keeps_the_inputs_of_live_results_alone():
     assert np.allclose(before, expected[0], rtol=1e-5) and np.allclose(w.grad.numpy(), sum(expected), rtol=1e-5)
     with pytest.raises(RuntimeError, match="released this graph"):
         done.backward()
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_a_gradient_ends_at_what_is_wanted_although_the_graph_below_is_gone(computed):
+    def run(lib):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        h, other, seen = x.exp(), x.sin(), []
+        h.register_hook(lambda g: seen.append(g.tolist()))
+        (h * other).sum().backward()
+        found = []
+        for factor in (2.0, 3.0):
+            y = (h * factor).cos() * other
+            if computed:
+                y.tolist()
+            found += [g.tolist() for g in lib.autograd.grad(y.sum(), [other, h])]
+        (g,) = lib.autograd.grad((h * h * h).sum(), h, create_graph=True)
+        found += [g.tolist(), lib.autograd.grad(g.sum(), h)[0].tolist()]
+        with pytest.raises(RuntimeError, match="backward"):
+            lib.autograd.grad(h.cos().sum(), [h, x])
+        return [*found, *seen]
+
+    for ours, theirs in zip(run(genesis), run(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
