@@ -265,9 +265,10 @@ def _live_bytes(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) ->
 
 
 def _idle(loop: Loop, threads: int) -> float:
-    """The cycles that threads wait at the loop's end, where tiles are not equally many for each."""
-    tiles = -(-loop.tiles // threads) * threads - loop.tiles
-    return sum(call.flops for call in loop.calls if isinstance(call, Product)) / FLOPS * tiles / loop.tiles
+    """The cycles that threads wait at the loop's end, where points are not equally many for each."""
+    round_ = loop.tile * threads
+    missing = -(-loop.points // round_) * round_ - loop.points
+    return sum(call.flops for call in loop.calls if isinstance(call, Product)) / FLOPS * missing / loop.points
 
 
 def _packed_again(call: Product, loop: Loop, threads: int) -> float:
