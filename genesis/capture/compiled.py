@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.entry import OTHER_MODES, Entry
 from genesis.capture.replay.other_value import OtherValueError
-from genesis.execution.flush import flush_all, flush_collectives
+from genesis.execution.flush import NothingDoneError, flush_all, flush_collectives
 from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.replayable import replayable
@@ -109,7 +110,11 @@ class Compiled:
         with LOCK:
             if has_come_between():
                 return self.function(*args, **kwargs)
-            result = self._replayed(args, kwargs)
+            result, fails = MISSED, True
+            with contextlib.suppress(NothingDoneError):
+                result, fails = self._replayed(args, kwargs), False
+        if fails:  # at its own line
+            return self.function(*args, **kwargs)
         return self._record(args, kwargs) if result is MISSED else result
 
     def _replayed(self, args: Positional, kwargs: Attributes) -> Any:

@@ -46,11 +46,16 @@ _NONE: dict[int, Array] = {}
 
 
 class Task(NamedTuple):
-    """What a flush runs: a plan, the pool of its results, and the handles that they become."""
+    """A plan, the pool of its results, the handles that they become, and whether all of it happens or nothing."""
 
     plan: Plan
     pool: ResultPool
     handles: Sequence[Array]
+    is_whole: bool
+
+
+class NothingDoneError(Exception):
+    """A task of which all happens or nothing would have lost values; nothing has happened."""
 
 
 def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> None:
@@ -197,8 +202,11 @@ def _run(trace: Trace, source: Trace) -> Exception | None:
     return None
 
 
-def _execute(trace: Trace, source: Trace, plan: Plan, pool: ResultPool, handles: Sequence[Array]) -> Exception | None:
-    """Run the plan on the inputs and scalars of `source`. Returns the error if values of `trace` were lost.
+def _execute(
+    trace: Trace, source: Trace, plan: Plan, pool: ResultPool, handles: Sequence[Array], is_whole: bool = False
+) -> Exception | None:
+    """Run the plan on the inputs and scalars of `source`. Returns the error if values of `trace` were lost, which raises
+    NothingDoneError if `is_whole` and no input is overwritten.
 
     Inputs are overwritten only in the last segment, if at all. Until that one has completed, everything can be rerun, except
     collectives: see `ran_collectives.py`.
@@ -232,7 +240,7 @@ def _execute(trace: Trace, source: Trace, plan: Plan, pool: ResultPool, handles:
                     call_host(plan, segment.host, slots, trace.device)
                     timeline.note("host", began)
                 except (np.linalg.LinAlgError, ArgumentError) as error:
-                    return _lost_at(run, trace, segment.host.node, error)
+                    return _lost_at(run, trace, segment.host.node, error, is_whole)
             if segment.program is not None:
                 is_last = segment is plan.segments[-1]
                 try:
@@ -242,7 +250,7 @@ def _execute(trace: Trace, source: Trace, plan: Plan, pool: ResultPool, handles:
                         raise RuntimeError(str(problem)) from problem  # everything can be rerun
                     return lose_all(trace, plan, problem)
                 if fault is not None:
-                    return _lost_at(run, trace, fault.site, _refusal(run, plan, fault, trace))
+                    return _lost_at(run, trace, fault.site, _refusal(run, plan, fault, trace), is_whole)
     except BaseException:
         if plan.collectives and not has_overwritten(run):
             give_up(run)
@@ -263,9 +271,11 @@ def _refusal(run: Run, plan: Plan, fault: Fault, trace: Trace) -> Exception:
     return cast(Callable[..., Exception], PRIMITIVES[node.op].fault)(node, fault.value, fault.extent)
 
 
-def _lost_at(run: Run, trace: Trace, node: int, error: Exception) -> Exception:
+def _lost_at(run: Run, trace: Trace, node: int, error: Exception, is_whole: bool) -> Exception:
     """Lose the values that depend on a node of the lowered graph, and keep the results of earlier collectives."""
     assert isinstance(run.plan, Plan)
+    if is_whole and not run.plan.collectives and not has_overwritten(run):
+        raise NothingDoneError
     keep_results(run, trace, node)
     return lose(trace, run.plan.lowered.origins[node], error)
 

@@ -122,7 +122,10 @@ class Entry:
         return any(named(read.source) == other.source and read.values != other.found for read in self.reads)
 
     def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
-        """(True, the return value), or (False, why) if the call would continue differently; then it has had no effect."""
+        """(True, the return value), or (False, why) if the call would continue differently; then it has had no effect.
+
+        Raises NothingDoneError if the function is to be called, to fail at its own line.
+        """
         if self.results.former_gradients:
             leaves = self.results.with_former_gradients(leaves)
         taken, commit = TakenSteps(), _Commit()
@@ -203,7 +206,7 @@ class Entry:
             graded = self._gradients(values, leaves, made) if position == last else []
             _commit(step, roots, handles, graded, commit)
             try:
-                flush(trace, step.program.task(handles))
+                flush(trace, step.program.task(handles, is_whole=position == self._pure))
             except BaseException:
                 new = frozenset(values.values())
                 begun = position > self._pure or trace.done or trace.run is not None

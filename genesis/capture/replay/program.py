@@ -83,7 +83,7 @@ class ReplayProgram:
         trace.arrays += handles
         return trace, handles
 
-    def task(self, handles: Sequence[Array]) -> Task:
+    def task(self, handles: Sequence[Array], is_whole: bool = True) -> Task:
         """The task of the flush of a recreated trace."""
         count("plan_hits")
-        return Task(self.plan, self.pool, handles)
+        return Task(self.plan, self.pool, handles, is_whole)
