@@ -18,15 +18,15 @@ Unary = Callable[[Tensor], Tensor]
 Binary = Callable[[Operand, Operand], Tensor]
 
 
-def unary(name: str, row: str = "", whole: builtins.bool = False, home: object = ops) -> Unary:
-    """The function of a row, or of another `home`; one of `whole` numbers leaves integers as they are."""
+def unary(name: str, row: str = "", whole: builtins.bool = False, home: object = ops, module: str = __name__) -> Unary:
+    """A module's function of a row, or of another `home`; one of `whole` numbers leaves integers as they are."""
     made: Unary = getattr(home, row or name)
 
     def function(x: Tensor, /) -> Tensor:
         return x.clone() if whole and x.dtype.category < 2 else made(x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = made.__doc__
+    function.__module__, function.__doc__ = module, made.__doc__
     return function
 
 

@@ -20,6 +20,7 @@ class ExpTransform(Elementwise):
     """y = exp(x)."""
 
     codomain = constraints.positive
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         return x.exp()
@@ -62,6 +63,7 @@ class SigmoidTransform(Elementwise):
     """y = 1 / (1 + exp(-x))."""
 
     codomain = constraints.unit_interval
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         return _clipped_sigmoid(x)
@@ -78,6 +80,7 @@ class SoftplusTransform(Elementwise):
     """y = log(1 + exp(x))."""
 
     codomain = constraints.positive
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
@@ -93,6 +96,7 @@ class TanhTransform(Elementwise):
     """y = tanh(x). With `cache_size=1` the inverse of a result is exact where it has been rounded to 1."""
 
     codomain = constraints.interval(-1.0, 1.0)
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()

@@ -19,17 +19,12 @@ from genesis.tensor.size import Size
 (pad,) = functions_of("pad")
 
 
-class _OneOfAKind(Transform):
-    """A transform without settings: all of a class are equal."""
-
-    _compared = ()
-
-
-class SoftmaxTransform(_OneOfAKind):
+class SoftmaxTransform(Transform):
     """y = softmax(x) along the last axis; not bijective: the inverse is log(y)."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         return x.softmax(-1)
@@ -43,7 +38,7 @@ class SoftmaxTransform(_OneOfAKind):
     inverse_shape = forward_shape
 
 
-class StickBreakingTransform(_OneOfAKind):
+class StickBreakingTransform(Transform):
     """Vectors of n numbers to points of the simplex of n + 1: each number breaks its share off what is left.
 
     A number is the log odds of its share, shifted so that zeros break equal parts.
@@ -52,6 +47,7 @@ class StickBreakingTransform(_OneOfAKind):
     domain = constraints.real_vector
     codomain = constraints.simplex
     bijective = True
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         share = inside((x - _left(x).log()).sigmoid())
@@ -79,11 +75,12 @@ def _left(x: Tensor) -> Tensor:
     return arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device)
 
 
-class LowerCholeskyTransform(_OneOfAKind):
+class LowerCholeskyTransform(Transform):
     """Square matrices to triangular ones with a positive diagonal: the exponential of the diagonal, and what lies below."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
@@ -92,11 +89,12 @@ class LowerCholeskyTransform(_OneOfAKind):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(_OneOfAKind):
+class PositiveDefiniteTransform(Transform):
     """Square matrices to positive definite ones: L L^T of the `LowerCholeskyTransform`."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         lower = LowerCholeskyTransform()._call(x)
@@ -106,7 +104,7 @@ class PositiveDefiniteTransform(_OneOfAKind):
         return LowerCholeskyTransform()._inverse(cholesky(y))
 
 
-class CorrCholeskyTransform(_OneOfAKind):
+class CorrCholeskyTransform(Transform):
     """Vectors of n (n - 1) / 2 numbers to the Cholesky factor of a correlation matrix, n x n.
 
     tanh of the numbers are partial correlations z; entry (i, j) is z_ij times the root of what z_i0 .. z_i(j-1) leave of the
@@ -116,6 +114,7 @@ class CorrCholeskyTransform(_OneOfAKind):
     domain = constraints.real_vector
     codomain = constraints.corr_cholesky
     bijective = True
+    _compared = ()
 
     def _call(self, x: Tensor) -> Tensor:
         eps = finfo(x.dtype).eps

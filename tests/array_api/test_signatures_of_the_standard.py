@@ -1,6 +1,7 @@
 """Functions of the array standard have its signatures."""
 
 import inspect
+import pickle
 from operator import attrgetter
 
 from genesis import array_api as xp
@@ -187,3 +188,9 @@ def test_signatures_are_the_standards():
     for line in SIGNATURES.split("\n")[1:-1]:
         path, _, parameters = line.strip()[:-1].partition("(")
         assert parameters_of(attrgetter(path)(xp)) == parameters_of(eval(f"lambda {parameters}: None")), path
+
+
+def test_functions_are_pickled_by_their_names():
+    names = [line.split("(")[0].strip() for line in SIGNATURES.strip().splitlines()]
+    functions = [attrgetter(name)(xp) for name in names if name[0] != "_"]
+    assert pickle.loads(pickle.dumps(functions)) == functions

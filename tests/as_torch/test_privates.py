@@ -81,6 +81,8 @@ def test_profiles_are_those_of_the_library(tmp_path):
 
 def test_steps_of_optimizers_of_ones_own_ask_these():
     assert of("torch.optim.optimizer._default_to_fused_or_foreach")([genesis.ones(2)], False) == (False, False)
+    devices = of("torch.optim.optimizer._get_fused_kernels_supported_devices")
+    assert devices() is not devices()  # a caller may add its own
     assert of("torch.optim.optimizer._get_value")(genesis.tensor(2.0)) == 2.0
     seen = []
 

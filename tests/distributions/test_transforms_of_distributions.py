@@ -108,6 +108,33 @@ def test_a_cache_returns_the_argument_itself():
     assert ours.TanhTransform().inv(transform(x)).item() == float("inf")
 
 
+@pytest.mark.parametrize(("name", "settings"), [
+    ("ExpTransform", ()), ("PowerTransform", (2.0,)), ("AbsTransform", ()), ("AffineTransform", (1.0, 2.0)),
+    ("SoftmaxTransform", ()),
+])
+def test_transforms_of_users_classes_are_equal_as_torchs(name, settings):
+    found = []
+    for library in (theirs, ours):
+        kind = getattr(library, name)
+        one, other, *rest = [type("Mine", (kind,), {})(*settings) for _ in range(2)] + [library.SigmoidTransform()]
+        found.append([[a == b for a in (kind(*settings), one, *rest)] for b in (kind(*settings), other, *rest)])
+    assert found[0] == found[1]
+
+
+def test_a_transform_with_slots_of_its_own_is_given_a_cache():
+    class Scaled(ours.Transform):
+        __slots__ = ("factor",)
+
+        def _call(self, x):
+            return x * self.factor
+
+    scaled = Scaled()
+    scaled.factor = 3.0
+    again, x = scaled.with_cache(), genesis.tensor(2.0)
+    assert again(x) is again(x)
+    assert (again(x).item(), scaled(x) is scaled(x)) == (6.0, False)
+
+
 def test_cdfs_make_uniform_numbers():
     normal = ours.Normal(genesis.tensor(0.5), 2.0)
     transform = ours.CumulativeDistributionTransform(normal)

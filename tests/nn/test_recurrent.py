@@ -152,7 +152,9 @@ def test_packed_elements_are_those_of_the_time_of_packing():
         assert tuple(elements.shape) == (4, 2) and elements is within.data and len(rest) == 3 == len(within[1:])
         assert not without.requires_grad and elements.requires_grad and "data=tensor([[" in repr(within)
         again = pickle.loads(pickle.dumps(r.PackedSequence(*(None if m is None else m.detach() for m in within))))
-        found.append([data, without, elements, w.grad, again.data, copy.copy(again).data, within._replace(data=data).data])
+        doubled = pickle.loads(pickle.dumps(again.double))()  # a method is found by its name
+        found.append([data, without, elements, w.grad, again.data, copy.copy(again).data, within._replace(data=data).data,
+                      doubled.data])
     assert_close(*found)
 
 

@@ -142,8 +142,8 @@ OPTIMIZER: dict[str, Any] = {
     "_get_value": _get_value, "_to_scalar": lambda x: x.squeeze() if isinstance(x, Tensor) and x.ndim else x,
     "_get_scalar_dtype": lambda is_fused=None: (
         genesis.float32 if is_fused or genesis.get_default_dtype() != genesis.float64 else genesis.float64),
-    "_get_capturable_supported_devices": always(["cuda"]), "_get_foreach_kernels_supported_devices": always(["cuda"]),
-    "_get_fused_kernels_supported_devices": always(["cuda", "cpu"]),
+    "_get_capturable_supported_devices": lambda supports_xla=True: ["cuda"],
+    "_get_foreach_kernels_supported_devices": lambda: ["cuda"], "_get_fused_kernels_supported_devices": lambda: ["cuda", "cpu"],
     "_disable_dynamo_if_unsupported": lambda single_tensor_fn=None: lambda func: func,
     "_foreach_supported_types": [Tensor, genesis.nn.Parameter], "_params_t": Iterable[Any],
     **{f"_{name}_doc": "" for name in ("capturable", "differentiable", "foreach", "fused", "maximize", "params")},

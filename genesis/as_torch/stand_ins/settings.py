@@ -48,7 +48,7 @@ def no_effect(*args: Any, **kwargs: Any) -> Iterator[None]:
 
 
 def always(value: T) -> Callable[..., T]:
-    """A function that returns `value` for any arguments."""
+    """A function that returns `value`, which nobody changes, for any arguments."""
     return lambda *args, **kwargs: value
 
 

@@ -53,10 +53,11 @@ class _Members(NamedTuple):
     unsorted_indices: Tensor | None = None
 
 
-def _converted(dtype: DType) -> Callable[[PackedSequence], PackedSequence]:
+def _converted(name: str, dtype: DType) -> Callable[[PackedSequence], PackedSequence]:
     def converted(self: PackedSequence) -> PackedSequence:
         return self.to(dtype)
 
+    converted.__name__, converted.__qualname__ = name, f"PackedSequence.{name}"
     converted.__doc__ = f"The sequences as {dtype.name}."
     return converted
 
@@ -124,8 +125,9 @@ class PackedSequence(_Members):
         """The sequences on a GPU, a device or its number."""
         return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
-    float, double, half, long, int, short, char, byte = map(
-        _converted, (float32, float64, float16, int64, int32, int16, int8, uint8))
+    float, double, half = _converted("float", float32), _converted("double", float64), _converted("half", float16)
+    long, int, short = _converted("long", int64), _converted("int", int32), _converted("short", int16)
+    char, byte = _converted("char", int8), _converted("byte", uint8)
 
     def pin_memory(self) -> PackedSequence:
         """The sequences: no memory is pinned."""
