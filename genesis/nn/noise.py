@@ -14,7 +14,7 @@ from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import in_place_form
+from genesis.tensor.in_place import write
 
 
 def _probability(name: str, p: float) -> None:
@@ -141,7 +141,14 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     return call(OPERATIONS["where"], (input > 0, input, input * slope))
 
 
-rrelu_ = in_place_form(rrelu)
+@overridable
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """`rrelu`, in place.
+
+    >>> rrelu_(genesis.tensor([1.0, -2.0]), lower=0.25, upper=0.75)
+    tensor([ 1., -1.])
+    """
+    return write(input, rrelu(input, lower, upper, training))
 
 
 @overridable

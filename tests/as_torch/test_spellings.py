@@ -40,7 +40,7 @@ CALLS = """
     lib.index_select(x.sum(), 0, at[0, :1])
     x.sum().index_add(0, at[0, 0], x.sum())
     x.sum().index_fill(0, at[0, 0], 2.0)
-    lib.empty(size=(2, 3)) * 0
+    lib.zeros_like(lib.empty(size=(2, 3)))
     lib.zeros(size=[2, 3], layout=lib.strided, pin_memory=False)
     lib.ones((2, 3), requires_grad=False)
     x.new_ones(size=(2, 3))
