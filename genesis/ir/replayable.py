@@ -36,8 +36,8 @@ def replayable_module(module: str, but: Collection[str] = ()) -> None:
 def replayable_package(package: str, but: Collection[str] = ()) -> None:
     """Mark the modules that a package has imported, except those in `but`, and those that mark themselves with exceptions."""
     excluded = tuple([f"{package}.{name}." for name in but])
-    for module in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
-        if module not in _modules and not f"{module}.".startswith(excluded):
+    for module in list(sys.modules):  # at once: other threads may import
+        if f"{module}.".startswith(f"{package}.") and module not in _modules and not f"{module}.".startswith(excluded):
             replayable_module(module)
 
 

@@ -19,7 +19,7 @@ import genesis
 from genesis import nn, optim
 from genesis.capture.guards.opcodes import UNDERSTOOD, names_in
 from genesis.debug import explain
-from genesis.ir.replayable import is_replayable
+from genesis.ir.replayable import is_replayable, replayable_package
 from genesis.nn import functional as F
 
 HERE = os.path.basename(__file__)
@@ -80,6 +80,28 @@ def test_a_package_that_marks_its_modules_imports_all_that_do_not_mark_themselve
              for file in (root / package).rglob("*.py")}
     missed = {name for file, name in names.items() if name not in sys.modules}
     assert all("replayable_module(__name__" in file.read_text() for file, name in names.items() if name in missed), missed
+
+
+def test_packages_are_marked_while_other_threads_import():
+    done = threading.Event()
+
+    def import_on():
+        for number in itertools.count():
+            sys.modules[f"made{number % 9}"] = sys
+            del sys.modules[f"made{number % 9}"]
+            if done.is_set():
+                return
+
+    thread, interval = threading.Thread(target=import_on), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(500):
+            replayable_package("genesis.nn")
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+        thread.join()
 
 
 def test_no_instruction_is_unknown_but_a_few():
