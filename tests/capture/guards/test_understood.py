@@ -87,10 +87,12 @@ def test_packages_are_marked_while_other_threads_import():
 
     def import_on():
         for number in itertools.count():
-            sys.modules[f"made{number % 9}"] = sys
-            del sys.modules[f"made{number % 9}"]
+            sys.modules[f"made{number % 97}"] = sys
+            sys.modules.pop(f"made{number * 31 % 97}", None)
             if done.is_set():
-                return
+                break
+        for number in range(97):
+            sys.modules.pop(f"made{number}", None)
 
     thread, interval = threading.Thread(target=import_on), sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
