@@ -1,5 +1,6 @@
 """`check=True` notices a wrong replay, and `genesis.debug.explain` tells what became of a function."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import genesis
 from genesis import nn, optim
+from genesis.capture.replay import comparison
 from genesis.debug import explain
 from genesis.nn import functional as F
 from genesis.tensor.call_modes import FunctionMode
@@ -46,6 +48,22 @@ def test_checked_calls_leave_what_unchecked_ones_leave():
         return [step(X, Y).item() for _ in range(5)], state(*rest), genesis.get_rng_state()
 
     assert run(genesis.compile(check=True)) == run(lambda f: f)
+
+
+@dataclasses.dataclass
+class Outcome:
+    total: object
+    parts: object
+
+
+def test_checked_calls_compare_numbers_and_what_is_in_dataclasses(monkeypatch):
+    compiled = genesis.compile(lambda x: Outcome((x / 3).sum().item(), {"part": Outcome(x * 2.5, 1)}), check=True)
+    agree, compared = comparison._agree, []
+    monkeypatch.setattr(comparison, "_agree", lambda want, got: agree(want, got) and not compared.append(want))
+    x = genesis.linspace(0, 1, 1000)
+    for _ in range(4):
+        assert compiled(x).parts["part"].total.tolist() == (x * 2.5).tolist()
+    assert {(), (1000,)} <= {value.shape for value in compared if isinstance(value, np.ndarray)}
 
 
 @pytest.mark.parametrize("what", ["number", "result"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,12 +46,23 @@ def compared(
 
 def _values(recorder: Recorder, result: object) -> dict[str, object]:
     """The values of a call's results, gradients and changed tensors, by name."""
-    found: dict[str, object] = {f"result {k}": leaf for k, leaf in enumerate(leaves_of(result))}
+    found: dict[str, object] = {f"result {k}": leaf for k, leaf in enumerate(_leaves(result))}
     for tensor, state in recorder.states.items():
         found[state.label] = tensor
         found[f"the gradient of {state.label}"] = tensor._grad
     found["the position in the random numbers"] = rng.get_state()[1]
-    return {name: leaf.numpy(force=True).copy() if isinstance(leaf, Tensor) else leaf for name, leaf in found.items()}
+    return {name: leaf.numpy(force=True).copy() if isinstance(leaf, Tensor) else _rounded(leaf) for name, leaf in found.items()}
+
+
+def _rounded(leaf: object) -> object:
+    """A number from a tensor, of float32 at least, as an array; other leaves as they are."""
+    return np.array(leaf, np.float32) if isinstance(leaf, float) else leaf
+
+
+def _leaves(result: object) -> Iterator[object]:
+    """The leaves of a result, those of dataclasses among them."""
+    for leaf in leaves_of(result):
+        yield from _leaves(vars(leaf)) if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) else (leaf,)
 
 
 def _agree(want: object, got: object) -> bool:
