@@ -72,9 +72,9 @@ remainder = binary(
     bools=_AS_INT, divides=True,
 )
 fmod = binary("fmod", grad=lambda g, z, x, y: _modulo_grad(g, trunc(x / y)), ref=np.fmod, cost=8, bools=_AS_INT, divides=True)
-maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x > y, x == y), ref=np.maximum, in_place=False,
+maximum = binary("maximum", exact=True, grad=lambda g, z, x, y: _share(g, x, y, x < y, x > y), ref=np.maximum, in_place=False,
                  elements=("input", "other"))
-minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x < y, x == y), ref=np.minimum, in_place=False,
+minimum = binary("minimum", exact=True, grad=lambda g, z, x, y: _share(g, x, y, x > y, x < y), ref=np.minimum, in_place=False,
                  elements=("input", "other"))
 atan2 = binary(
     "atan2", grad=lambda g, z, y, x: _atan2_grad(g, y, x), ref=np.arctan2, floating=True, cost=20,
@@ -137,10 +137,10 @@ def combined(operation: Operation, x: Value | float, y: Value | float, alpha: Va
     return cast(operation(widened(a), scaled(widened(a), widened(b), alpha)), a.dtype)
 
 
-def _share(g: Value, first: Value, tie: Value) -> tuple[Value, Value]:
-    """The cotangents of maximum and minimum: all to the winner, halves on a tie."""
-    half = where(tie, g * 0.5, 0)
-    return where(first, g, half), where(first, 0, where(tie, half, g))
+def _share(g: Value, x: Value, y: Value, *losses: Value) -> tuple[Value, ...]:
+    """The cotangents of maximum and minimum: all to the winner, halves on a tie, and all to both if one is NaN."""
+    share = where(x == y, g * 0.5, g)
+    return tuple([where(loses, 0, share) for loses in losses])
 
 
 def _modulo_grad(g: Value, quotient: Value) -> tuple[Value | None, ...]:

@@ -340,3 +340,12 @@ def test_a_gradient_ends_at_what_is_wanted_although_the_graph_below_is_gone(comp
 
     for ours, theirs in zip(run(genesis), run(torch), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_a_gradient_of_extrema_goes_to_both_operands_where_one_is_nan(name):
+    numbers = [1.0, float("nan"), 2.0, 3.0], [float("nan"), 1.0, 2.0, 4.0]
+    ours, theirs = ([library.tensor(row, requires_grad=True) for row in numbers] for library in (genesis, torch))
+    for library, operands in [(genesis, ours), (torch, theirs)]:
+        (getattr(library, name)(*operands) * library.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+    assert [x.grad.tolist() for x in ours] == [x.grad.tolist() for x in theirs]
