@@ -13,7 +13,7 @@ from genesis.autograd.derivation import node_name
 from genesis.autograd.regathered import Regathered
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
-from genesis.execution.realize import readable
+from genesis.execution.realize import lost, readable
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import PRIMITIVES, Operation, expand
 from genesis.ops.transient import CHEAP, gathered_alone, is_transient, read_inputs
@@ -65,6 +65,8 @@ def forward_values(source: Trace, last: int, trace: Trace, create_graph: bool) -
         return ForwardValues(int, None, (), gathered)
     refuse(GOES_ON)
     flush(source)  # if another thread has it open, or its flush was interrupted
+    if last in source.lost:
+        raise lost(source)
     if source.backward.graph_freed:
         raise ReleasedError
     copied: CopiedTrace | None = trace.backward.copies.get((source, create_graph))

@@ -30,7 +30,7 @@ def realize(array: Array) -> Memory:
         flush(trace)
         memory = array.memory
         if memory is None:
-            raise _lost(trace)
+            raise lost(trace)
     return memory
 
 
@@ -58,7 +58,8 @@ def is_interrupted(array: Array) -> bool:
     return array.memory is None and array.trace is not None and array.trace.closed is BUSY
 
 
-def _lost(trace: Trace) -> RuntimeError:
+def lost(trace: Trace) -> RuntimeError:
+    """The error for values that a failed flush has lost."""
     error = RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}")
     error.__cause__ = trace.failure
     return error
@@ -81,7 +82,7 @@ def _read_while_busy(trace: Trace, array: Array) -> Memory:
         found = trace.read_while_busy
     memory: Memory | None = found.get(index)
     if memory is None:
-        raise _lost(trace)
+        raise lost(trace)
     return memory
 
 

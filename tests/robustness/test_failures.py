@@ -37,6 +37,16 @@ def test_two_bad_indices_take_what_depends_on_either():
     assert sound.tolist() == [1, 2, 3, 4]
 
 
+def test_a_backward_from_what_is_lost_says_so():
+    table = nn.Parameter(genesis.ones(5, 3))
+    loss = (table[genesis.tensor([1, 7])] * 2).sum()
+    with pytest.raises(IndexError):
+        genesis.synchronize()
+    with pytest.raises(RuntimeError, match=r"lost.*index 7"):
+        loss.backward()
+    assert table.grad is None
+
+
 def test_a_step_that_fails_leaves_parameters_as_they_were():
     embedding = nn.Embedding(5, 3)
     optimizer = genesis.optim.Adam(embedding.parameters(), lr=0.1)
