@@ -126,7 +126,9 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
     refuse("a tensor is resized")
     root, start, count = root_of(self), self.storage_offset(), numel(shape)
     if start + count <= root.numel():
+        was_detached = self._detached  # else it could not take gradients later
         self.data = as_strided(self.detach(), shape, contiguous_strides(shape), start)
+        self._detached = was_detached
         return self
     rest = as_strided(self.detach(), (root.numel() - start,), (1,), start)
     flat = call(OPERATIONS["cat"], ([rest, empty(count - rest.shape[0], dtype=self.dtype, device=self.device)],))

@@ -42,6 +42,7 @@ QUESTIONS = """
     (x[::2, 1:].resize_(3).mul_(10).sum(), x)[1]
     x[1].resize_(2, 7)[0]
     x[2].resize_(())
+    lib.zeros(6).resize_(4).mul_(lib.ones(4, requires_grad=True))[1:].add_(1).requires_grad
     x.double().float_power_(2)
     x.apply_(lambda v: v * v)
     x.map_(lib.ones(4), lambda a, b: a - b)
