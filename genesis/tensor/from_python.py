@@ -180,9 +180,10 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
         return values.astype(dtype.numpy, copy=False)
     if values.dtype == np.complex128 and not hasattr(leaf, "dtype"):
         return values.astype(get_default_dtype().complex.numpy)
-    if leaf.__class__ is int and values.dtype in (np.uint64, np.float64) and _is_too_large(data):
+    is_whole = leaf.__class__ in (bool, int)
+    if is_whole and values.dtype in (np.uint64, np.float64) and _is_too_large(data):
         raise ArgumentError(f"tensor: {data!r:.60} has an integer beyond int64; want dtype=genesis.uint64, or a float's")
-    if leaf is None or leaf.__class__ is float or (leaf.__class__ is int and values.dtype == np.float64):
+    if leaf is None or leaf.__class__ is float or (is_whole and values.dtype == np.float64):
         return values.astype(get_default_dtype().numpy)
     from_numpy_dtype(values.dtype)
     return values

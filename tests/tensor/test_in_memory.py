@@ -97,8 +97,8 @@ def test_many_joined_are_torchs():
 
 
 @pytest.mark.parametrize("data", [
-    1.5, 3, True, [1.0, 2.0], (4, 5), [True, False], [1, 2.5], [True, 2], [], [[1], [2]], [1e300, -1e300, float("nan")], 1e-46,
-    2**63 - 1, [-(2**63), 0], [2**63], [-0.0], [*range(65)], [0.5] * 65, [1j], "text",
+    1.5, 3, True, [1.0, 2.0], (4, 5), [True, False], [1, 2.5], [True, 2], [True, 2.5], [], [[1], [2]],
+    [1e300, -1e300, float("nan")], 1e-46, 2**63 - 1, [-(2**63), 0], [2**63], [-0.0], [*range(65)], [0.5] * 65, [1j], "text",
 ], ids=repr)
 def test_numbers_and_lines_of_numbers_become_tensors_as_in_pytorch(data):
     def made(library, **settings):
