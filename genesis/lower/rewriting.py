@@ -32,9 +32,9 @@ class Rewriting(Graph):
         """Copy the next source node: `put(append(moved(node)))` in one call, as most nodes are copied."""
         nodes, new_index = self.nodes, self.new_index
         self.origins.append(self.source.origins[len(new_index)])
-        inputs = tuple(map(new_index.__getitem__, node.inputs))
+        moved = node.renumbered(tuple(map(new_index.__getitem__, node.inputs)))
         new_index.append(len(nodes))
-        nodes.append(node if inputs == node.inputs else node.renumbered(inputs))
+        nodes.append(moved)
 
     def moved(self, node: Node) -> Node:
         """A source node with its inputs renumbered."""
@@ -87,8 +87,7 @@ def only_live(graph: Simplified, live: bytearray) -> Simplified:
     for index, node in enumerate(graph.nodes):
         if live[index]:
             new_index[index] = len(nodes)
-            inputs = tuple(map(moved, node.inputs))
-            nodes.append(node if inputs == node.inputs else node.renumbered(inputs))
+            nodes.append(node.renumbered(tuple(map(moved, node.inputs))))
     return Simplified(nodes, [new_index[o] for o in graph.outputs], list(compress(graph.origins, live)))
 
 

@@ -86,8 +86,7 @@ def _rewritten(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
             zero = kept.add(Node("constant", (), {"value": 0, "weak": False}, (), node.dtype), index)
             new_index[index] = kept.add(_view(node, zero, node.shape, (0,) * len(node.shape), "expand"), index)
             continue
-        inputs = tuple(map(moved, node.inputs))
-        node = node if inputs == node.inputs else node.renumbered(inputs)
+        node = node.renumbered(tuple(map(moved, node.inputs)))
         if node.op == "view":
             new_index[index] = kept.add_view(node, index)
             continue
