@@ -38,13 +38,15 @@ class TensorGuards:
 
     def arrays(self) -> list[Array] | int:
         """The tensors' arrays, or the number of the guard that failed."""
-        arrays = []
+        arrays, learns = [], False
         for tensor, node, requires_grad, is_bare, is_read, strides, is_private, number in self.rows:
             array = tensor._array
             if tensor._base is not None:
                 return number
-            if array.node is not node and unlike(array.node, node):
-                return number + 1
+            if array.node is not node:
+                if unlike(array.node, node):
+                    return number + 1
+                learns = True
             if tensor._requires_grad is not requires_grad:
                 return number + 2
             if is_bare and (tensor._hooks or tensor._post_hooks or tensor._node_hooks is not None):
@@ -56,8 +58,8 @@ class TensorGuards:
                 if is_private and memory.buffer.shared:
                     return number + 5
             arrays.append(array)
-        # A tensor that was loaded, or overwritten by uncompiled code, has an equivalent node of another program: learn it.
-        self.rows = [row._replace(node=array.node) for row, array in zip(self.rows, arrays, strict=True)]
+        if learns:  # a tensor that was loaded, or overwritten by uncompiled code, has an equivalent node of another program
+            self.rows = [row._replace(node=array.node) for row, array in zip(self.rows, arrays, strict=True)]
         return arrays
 
 

@@ -84,7 +84,7 @@ class Results:
         self._given = len(recorder.arguments.leaves)
         self.former_gradients: list[Source] = []
         self._recipes: dict[int, Recipe] = {}
-        self._containers = containers
+        self._containers, self._new_containers = containers, set[int]()
         self.gradients: list[tuple[Source, Recipe | None]] = []
         for tensor, state in recorder.states.items():
             gradient = tensor._grad
@@ -125,6 +125,11 @@ class Results:
             recorder.refuse("a container that was given is returned")
         if recorder.guards.has_entered(value):  # from before the call: guards compare its contents
             return "same", value
+        if not isinstance(value, tuple):
+            if id(value) in self._new_containers:
+                recorder.refuse("a container is returned in two places")
+                return "same", None
+            self._new_containers.add(id(value))
         if type(value) in (list, tuple) or hasattr(value, "_fields"):
             kind = partial(tuple.__new__, type(value)) if hasattr(value, "_fields") else type(value)
             return "sequence", (kind, [self._describe(item) for item in value])

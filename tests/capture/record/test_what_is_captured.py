@@ -315,3 +315,14 @@ def test_a_compiled_module_is_the_module():
     assert [*whole.state_dict()] == ["0.0.weight", "0.0.bias"]
     for _ in range(2):
         same(whole(genesis.ones(1, 2)), model(genesis.ones(1, 2)).relu())
+
+
+def test_a_container_that_is_returned_in_two_places_is_one_in_every_call():
+    def pair(x):
+        part = [x * 2]
+        return {"first": part, "second": part}
+
+    compiled, x = genesis.compile(pair), genesis.ones(2)
+    results = [compiled(x) for _ in range(4)]
+    assert all(found["first"] is found["second"] for found in results)
+    assert "a container is returned in two places" in str(compiled.refusals[0])
