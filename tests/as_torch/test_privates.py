@@ -61,7 +61,7 @@ def test_small_functions():
     clones = of("torch.nn.modules.transformer._get_clones")(genesis.nn.Linear(2, 2), 2)
     assert len(clones) == 2 and clones[0].weight is not clones[1].weight
     parts = [genesis.ones(2), genesis.zeros(3, 1)]
-    flat = of("torch._utils._flatten_dense_tensors")(parts)
+    flat = of("torch._utils._flatten_dense_tensors")(tensors=parts)
     assert [p.shape for p in of("torch._utils._unflatten_dense_tensors")(flat, parts)] == [(2,), (3, 1)]
 
 

@@ -111,7 +111,9 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 # ---- tensors as one ----
-_flatten_dense_tensors = parameters_to_vector
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """All elements of `tensors` in one vector."""
+    return parameters_to_vector(tensors)
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -124,7 +124,7 @@ class Entry:
     def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
         """(True, the return value), or (False, why) if the call would continue differently; then it has had no effect.
 
-        Raises NothingDoneError if the function is to be called, to fail at its own line.
+        Raises NothingDoneError if the function is to be called, to fail at its own line; gradients that it clears are gone.
         """
         if self.results.former_gradients:
             leaves = self.results.with_former_gradients(leaves)
