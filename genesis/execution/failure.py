@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ def lose(trace: Trace, failed: int, found: Exception) -> Exception:
     """Give up the values that depend on the failed one, and undo later writes."""
     where = trace.location_of(failed)
     named = not where or isinstance(found, CollectiveError)  # its message has the lines of all ranks
-    trace.failure = error = also_runtime_error(found if named else type(found)(f"{found} (at {where})"))
+    error = also_runtime_error(found if named else type(found)(f"{found} (at {where})"))
+    trace.failure = copy(error)  # whose traceback, once it is raised, leads to the trace
     lost = {failed, *trace.lost}
     if isinstance(found, CollectiveError):  # later collectives must not begin: other processes may be anywhere
         lost.update(index for index in collectives_of(trace) if index > failed)
@@ -107,7 +109,7 @@ def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:
     where = trace.location_of(lowered.origins[first.writes[0]])
     at = f" (at {where})" if where else ""
     said = f"{problem}{at}; launches before it may have written over tensors, so what was recorded with them is lost"
-    trace.failure = error = UnfinishedError(said, problem.launch)
+    trace.failure, error = UnfinishedError(said, problem.launch), UnfinishedError(said, problem.launch)
     trace.lost = frozenset(range(len(trace.nodes)))
     trace.run = None
     return error

@@ -113,7 +113,10 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
             if began:
                 timeline.note("flush", began)
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # its traceback leads to this frame, which leads to the values
 
 
 def flush_all() -> None:
@@ -275,6 +278,7 @@ def _lost_at(run: Run, trace: Trace, node: int, error: Exception, is_whole: bool
     """Lose the values that depend on a node of the lowered graph, and keep the results of earlier collectives."""
     assert isinstance(run.plan, Plan)
     if is_whole and not run.plan.collectives and not has_overwritten(run):
+        trace.arrays.clear()  # which lead back to it
         raise NothingDoneError
     keep_results(run, trace, node)
     return lose(trace, run.plan.lowered.origins[node], error)

@@ -26,6 +26,7 @@ class Arguments:
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
         self._dynamic = dynamic
         self.containers: set[int] = set()
+        self._within: list[Tree] = []  # the containers on the way to what is taken now
         self.args: Positional = self._take("args", args, "the arguments")
         self.kwargs: Options = self._take("kwargs", kwargs, "the keyword arguments")
 
@@ -85,15 +86,14 @@ class Arguments:
                 return value
             self.numbers.add(len(self.leaves) - 1)
             return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
-        if isinstance(value, tuple | list | dict):
-            return self._take_items(self._container(expression, value, label), value, label)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            name = self._container(expression, value, label)
-            dynamic, self._dynamic = self._dynamic, False  # a user's object: its numbers are compared
-            for field in dataclasses.fields(value):
-                self._take(f"{name}.{field.name}", getattr(value, field.name), f"{label}.{field.name}")
-            self._dynamic = dynamic
-            return value
+        if isinstance(value, tuple | list | dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+            if any(value is outer for outer in self._within):
+                self._recorder.refuse("an argument contains itself")
+                return value
+            self._within.append(value)
+            taken = self._take_items(self._container(expression, value, label), value, label)
+            self._within.pop()
+            return taken
         name = guards.constant(value)
         compared = isinstance(value, str | bytes | complex)
         self._fail_if(f"(v := {expression}) is not {name}" + (f" and differs(v, {name})" if compared else ""), label)
@@ -101,7 +101,13 @@ class Arguments:
         return value
 
     def _take_items(self, name: str, value: Tree, label: str) -> Tree:
-        """`_take` for the items of a dict, list or tuple, which has a name already."""
+        """`_take` for the items of a dict, list, tuple or dataclass, which has a name already."""
+        if not isinstance(value, tuple | list | dict):
+            dynamic, self._dynamic = self._dynamic, False  # a user's object: its numbers are compared
+            for field in dataclasses.fields(value):
+                self._take(f"{name}.{field.name}", getattr(value, field.name), f"{label}.{field.name}")
+            self._dynamic = dynamic
+            return value
         if isinstance(value, dict):
             keys = self._recorder.guards.constant([*value])
             self._fail_if(f"[*{name}] != {keys}" if value else name, f"the keys of {label}")

@@ -17,7 +17,7 @@ from genesis.capture.record.origins import users_frame
 from genesis.capture.record.reads import LOOK, Reads
 from genesis.capture.record.records import InputSource, Program, Refusal, Settings, Source, SplitError, State, signed
 from genesis.capture.record.sources import SourceTable
-from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal
+from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal, steps_not_taken
 from genesis.capture.replay.program import ReplayProgram
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
@@ -100,10 +100,16 @@ class Recorder:
             tensor._changes += 1  # so that views re-read
         rng.set_state(self._random)
 
-    def holds_former_value(self, tensor: Tensor) -> bool:
-        """Whether a tensor from before the call still has its former value."""
-        state = self.states.get(tensor)
-        return state is not None and state.array is tensor._array
+    def take_back_steps(self) -> None:
+        """After a failure undo the steps whose writes are undone. If that is all of them, parameters have again the gradients
+        that they had accumulated before the call, which it would not have cleared."""
+        undone = steps_not_taken(self.steps, UpdateStep.is_undone)
+        for index in undone:
+            self.steps[index].take_back()
+        if undone and len(undone) == len(self.steps):
+            for tensor, state in self.states.items():
+                if tensor._grad is None and state.reads_gradient:
+                    tensor._grad = state.gradient
 
     def release(self) -> None:
         """Drop all data: the recorder is part of reference cycles, which are collected late."""
@@ -154,10 +160,11 @@ class Recorder:
 
     def only_returns_items(self, result: Tree) -> bool:
         """Whether the only obstacles to a replay are numbers read from tensors and returned, and the splits they cause."""
-        returned = {id(leaf) for leaf in leaves_of(result)}
         reasons = [refusal.reason for refusal in self.refusals]
         looks = all(reason.startswith((LOOK, GOES_ON)) or reason.endswith(UNREACHED) for reason in reasons)
-        return looks and bool(self.items) and self._looks == len(self.items) and returned.issuperset(map(id, self.items))
+        # A result that contains itself is refused, so that its leaves are not asked for.
+        return looks and bool(self.items) and self._looks == len(self.items) and (
+            {*map(id, leaves_of(result))}.issuperset(map(id, self.items)))
 
     def input_entered(self, trace: Trace, tensor: Tensor, array: Array) -> None:
         """`array`, the present or a former array of `tensor`, becomes an input of `trace`."""

@@ -13,7 +13,8 @@ from genesis.capture.record.records import Settings
 from genesis.ir.annotations import Attributes, Options
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, root_of
+from genesis.tracing.tensor_state import UNTRACKED
 
 Undo = list[Callable[[], None]]
 
@@ -81,6 +82,7 @@ class UpdateStep:
         self._states = [optimizer.state[p] for p in parameters]
         self._kinds = optimizer.slots(group)
         self.kept: list[Tensor] = [state[kind] for state in self._states for kind in self._kinds if kind in state]
+        self._version = _version_of(self.parameter)
         self._types = [*map(type, settings)]
         self._literals = [(k, value) for k, value in enumerate(settings) if is_literal(value)]
 
@@ -99,6 +101,10 @@ class UpdateStep:
             guards.fail_if(f"{state_of}[{constant(parameter)}] is not {constant(state)}", f"the state of {name}")
             for kind in filter(state.__contains__, self._kinds):  # Adafactor keeps others of matrices than of vectors
                 guards.fail_if(f"{constant(state)}[{kind!r}] is not {constant(state[kind])}", f"{kind} of {name}")
+
+    def is_undone(self) -> bool:
+        """Whether what the recorded step wrote has been taken back."""
+        return _version_of(self.parameter) <= self._version
 
     def take_back(self) -> None:
         """Undo the recorded step."""
@@ -126,6 +132,10 @@ class UpdateStep:
         return settings
 
 
+def _version_of(parameter: Tensor) -> int:
+    return root_of(parameter)._changes % UNTRACKED
+
+
 _age_of = itemgetter("step")
 
 
@@ -134,10 +144,10 @@ def _count(states: Sequence[Attributes], age: int) -> None:
     any(map(setitem, states, repeat("step"), repeat(age)))
 
 
-def steps_not_taken(steps: Sequence[UpdateStep | ScheduleStep], are_before: Callable[[Tensor], bool]) -> list[int]:
-    """The indices, last first, of updates whose program has failed, so that their parameters are unchanged, and of schedulers'
-    steps after the first of these, which would not have been reached.
+def steps_not_taken(steps: Sequence[UpdateStep | ScheduleStep], is_undone: Callable[[UpdateStep], bool]) -> list[int]:
+    """The indices, last first, of updates whose program has failed, so that their writes are undone, and of schedulers' steps
+    after the first of these, which would not have been reached.
     """
-    updates = [index for index, step in enumerate(steps) if isinstance(step, UpdateStep) and are_before(step.parameter)]
+    updates = [index for index, step in enumerate(steps) if isinstance(step, UpdateStep) and is_undone(step)]
     return [index for index in range(len(steps) - 1, min(updates, default=len(steps)) - 1, -1)
             if index in updates or isinstance(steps[index], ScheduleStep)]

@@ -15,7 +15,6 @@ from genesis.capture.record.reads import LOOK
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Mode, Positional
 from genesis.capture.record.results import Results
-from genesis.capture.record.steps import steps_not_taken
 from genesis.capture.record.watch import Watch
 from genesis.capture.replay.entry import Entry
 from genesis.execution.flush import flush_all
@@ -72,17 +71,16 @@ def record(
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
         watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled)
         try:
-            with watch:
-                result = function(*arguments.args, **arguments.kwargs)
-        finally:
-            watch.__exit__()  # again, as an interrupt may have cut the context's exit short
-        try:
+            try:
+                with watch:
+                    result = function(*arguments.args, **arguments.kwargs)
+            finally:
+                watch.__exit__()  # again, as an interrupt may have cut the context's exit short
             flush_all()
             if len({program.replay.device for program in recorder.programs}) > 1:
                 recorder.refuse("it computes on several devices")
         except BaseException:
-            for index in steps_not_taken(recorder.steps, recorder.holds_former_value):
-                recorder.steps[index].take_back()
+            recorder.take_back_steps()
             raise
         recorder.note_late_writes()
         if modes() != before:
@@ -137,20 +135,23 @@ def _replace_stored(numbers: list[Number], refuse: Callable[[str], None]) -> Non
                     (holder if isinstance(holder, list) else owned)[key] = number.value
 
 
-def _plain(value: Any) -> Any:
-    """`value` with numbers instead of Numbers; lists, dicts and dataclasses keep their identity."""
+def _plain(value: Any, within: frozenset[int] = frozenset()) -> Any:
+    """`value` with numbers instead of Numbers; lists, dicts and dataclasses keep their identity, and may contain themselves."""
     if type(value) is Number:
         return value.value
+    if id(value) in within:
+        return value
+    within |= {id(value)}
     if isinstance(value, tuple):
-        items = [_plain(item) for item in value]
+        items = [_plain(item, within) for item in value]
         changed = any(a is not b for a, b in zip(items, value, strict=True))
         return value if not changed else type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, list | dict):
         for key, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
-            if (plain := _plain(item)) is not item:
+            if (plain := _plain(item, within)) is not item:
                 value[key] = plain
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for name, item in [*vars(value).items()]:
-            if (plain := _plain(item)) is not item:
+            if (plain := _plain(item, within)) is not item:
                 object.__setattr__(value, name, plain)
     return value

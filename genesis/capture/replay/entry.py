@@ -20,7 +20,7 @@ from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Source, Values
 from genesis.capture.record.results import Results, build, build_tensor, find
 from genesis.capture.record.sources import copied
-from genesis.capture.record.steps import steps_not_taken
+from genesis.capture.record.steps import UpdateStep, steps_not_taken
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.other_value import OtherValueError, named
 from genesis.capture.replay.program import ReplayProgram
@@ -204,6 +204,7 @@ class Entry:
                 self._require(position, arrays, values)
                 continue
             graded = self._gradients(values, leaves, made) if position == last else []
+            former = [(tensor, tensor._grad) for tensor, _ in graded]
             _commit(step, roots, handles, graded, commit)
             try:
                 flush(trace, step.program.task(handles, is_whole=position == self._pure))
@@ -211,10 +212,12 @@ class Entry:
                 new = frozenset(values.values())
                 begun = position > self._pure or trace.done or trace.run is not None
                 if begun or not all(map(partial(_is_former, new), roots)):
-                    for index in steps_not_taken(self._optimizer_steps, partial(_is_former, new)):
+                    for index in steps_not_taken(self._optimizer_steps, partial(_is_undone, new)):
                         taken.undo[index]()
                 else:
                     commit.done = False  # nothing has happened
+                    for tensor, gradient in former:
+                        tensor._grad = gradient
                 _take_back(noted, new)
                 raise
         if self._pure > last:  # nothing to compute: gradients are views of former values, or None
@@ -297,6 +300,10 @@ def _take_back(noted: Sequence[Noted], new: Collection[Array]) -> None:
 def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
     """Whether a tensor has none of the arrays that the call has computed."""
     return tensor._array not in new
+
+
+def _is_undone(new: Collection[Array], step: UpdateStep) -> bool:
+    return _is_former(new, step.parameter)
 
 
 def _commit(

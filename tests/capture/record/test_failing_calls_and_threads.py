@@ -1,10 +1,14 @@
 """Compiled functions that fail, and that are called often: by many sizes, on other devices, from several threads."""
 
+import contextlib
+import dataclasses
 import functools
+import gc
 import threading
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 from genesis import nn
@@ -63,6 +67,111 @@ def test_an_index_out_of_range_fails_as_it_does_uncompiled(width, lasts):
 
 
 # ---- many ----
+
+
+def once(model, optimizer, loss, good, bad):
+    loss(bad).backward()
+    optimizer.step()
+    for parameter in model.parameters():
+        parameter.grad = parameter.detach() * 0
+
+
+def then_clears(model, optimizer, loss, good, bad):
+    value = loss(bad)
+    value.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    value.item()
+
+
+def twice(model, optimizer, loss, good, bad):
+    optimizer.zero_grad()
+    loss(good).backward()
+    optimizer.step()
+    value = loss(bad)
+    value.backward()
+    optimizer.step()
+    value.item()
+
+
+@pytest.mark.parametrize("fails", [(0,), (1, 2), (3, 5)])
+@pytest.mark.parametrize("form", [once, then_clears, twice], ids=lambda form: form.__name__)
+def test_a_failing_call_leaves_gradients_and_ages_as_pytorch_does(form, fails):
+    def run(lib, wrap):
+        model = lib.nn.Linear(2, 2)
+        with lib.no_grad():
+            model.weight.copy_(lib.tensor([[0.1, 0.2], [0.3, -0.4]]))
+            model.bias.copy_(lib.tensor([0.5, -0.6]))
+        optimizer, x, good = lib.optim.Adam(model.parameters(), 0.1), lib.ones(3, 2), lib.tensor([0, 1, 0])
+
+        def loss(labels):
+            return lib.nn.functional.nll_loss(model(x).log_softmax(1), labels)
+
+        step, found = wrap(lambda bad: form(model, optimizer, loss, good, bad)), []
+        for number in range(7):
+            if form is then_clears:
+                model.bias.grad = lib.ones(2)
+            with contextlib.suppress(IndexError):
+                step(lib.tensor([0, 1, 9 if number in fails else 1]))
+                assert number not in fails
+            gradients = [p.grad if p.grad is None else p.grad.numpy() + 0 for p in model.parameters()]
+            state = optimizer.state_dict()["state"].get(0, {"step": 0})
+            found.append((model.weight.detach().numpy() + 0, gradients, float(state["step"])))
+        return found
+
+    for got, want in zip(run(genesis, genesis.compile), run(torch, lambda f: f), strict=True):
+        assert got[2] == want[2]
+        for a, b in zip([got[0], *got[1]], [want[0], *want[1]], strict=True):
+            assert (a is None) == (b is None)
+            np.testing.assert_allclose(*(0 if x is None else x for x in (a, b)), rtol=1e-4, atol=1e-6)
+
+
+def test_a_failing_call_leaves_nothing_to_the_collector():
+    def f(x, index):
+        y = x.exp()
+        y.sum().item()
+        y[index].sum().item()
+        return y
+
+    x, good, bad = genesis.ones(3, 3), genesis.tensor([0]), genesis.tensor([3])
+    for call in (f, genesis.compile(f)):
+        for index in (good, good, bad, good, bad):
+            with contextlib.suppress(IndexError):
+                call(x, index)
+        gc.collect()
+        gc.disable()
+        try:
+            with contextlib.suppress(IndexError):
+                call(x, bad)
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
+
+
+@dataclasses.dataclass
+class Linked:
+    x: object
+    next: object = None
+
+
+def test_containers_that_contain_themselves():
+    def through(given):
+        return given[0] * 2, given
+
+    def linked(x, by):
+        made = Linked(x * by)
+        made.next = made
+        return made
+
+    given = [genesis.ones(2)]
+    given.append(given)
+    double, link = genesis.compile(through), genesis.compile(linked)
+    for by in (1.5, 2.5, 3.5):
+        assert double(given)[0].tolist() == [2.0, 2.0] and double(given)[1] is given
+        made = link(genesis.ones(2), by)
+        assert made.next is made and made.x.tolist() == [by, by]
+    assert double.refusals[0].reason == "an argument contains itself"
+    assert [one.reason for one in link.refusals] == ["a container is returned in two places"]
 
 
 def test_entries_are_bounded_and_new_sizes_compile_no_kernels():
