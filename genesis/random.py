@@ -11,6 +11,7 @@ import numpy as np
 
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
+from genesis.functions.overrides import routed_function, routed_method
 from genesis.functions.random_draws import chosen, drawn, drawn_by_host, drawn_like, drawn_pairs, integers, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
@@ -23,7 +24,7 @@ from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, method
+from genesis.tensor.handle import Tensor
 from genesis.tensor.out import takes_out
 from genesis.tracing.recording_hooks import reads_forbidden
 
@@ -157,6 +158,7 @@ def randint(
     return drawn_ints.requires_grad_(requires_grad)
 
 
+@routed_function
 def rand_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **options: Unpack[LayoutOptions],
@@ -169,6 +171,7 @@ def rand_like(
     return drawn_like(rand, input, options, dtype, device, generator=generator, requires_grad=requires_grad)
 
 
+@routed_function
 def randn_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     generator: Generator | None = None, **options: Unpack[LayoutOptions],
@@ -186,6 +189,7 @@ def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **s
     return drawn_pairs(shape, dtype, **settings).to(dtype).requires_grad_(requires_grad)
 
 
+@routed_function
 def randint_like(
     input: Tensor, low: int | None = None, high: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None,
     requires_grad: bool = False, generator: Generator | None = None, **options: Unpack[LayoutOptions],
@@ -205,6 +209,7 @@ def randint_like(
         lambda shape, **settings: randint(low, high, shape, **settings), input, options, dtype, device, **settings)
 
 
+@routed_function
 @takes_out
 def normal(
     mean: float | Tensor = 0.0, std: float | Tensor = 1.0, size: Extents | None = None, *, generator: Generator | None = None,
@@ -228,7 +233,7 @@ def normal(
     return result.detach().requires_grad_() if requires_grad else result
 
 
-@method
+@routed_method
 @takes_out
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element of `input` gives (with the probability `p`, if given), 0 otherwise.
@@ -253,6 +258,7 @@ def _counts(name: str, generator: Generator | None, *parameters: Tensor) -> Tens
     return drawn_by_host(name, shape, *[parameter.detach() for parameter in parameters], generator=generator)
 
 
+@routed_function
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Counts of the Poisson distribution with the rates `input`, in its shape and dtype.
 
@@ -310,7 +316,7 @@ def _in_pytorchs_order(weights: Tensor, count: int, replacement: bool, generator
     return race.argmax(-1, keepdim=True) if count == 1 else race.topk(count, -1).indices
 
 
-@method
+@routed_method
 @takes_out
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """Indices drawn with the (unnormalized) probabilities in the rows of `input`, (n,) or (rows, n).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict, Unpack
 
+from genesis.functions.overrides import routed_function
 from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
@@ -125,6 +126,7 @@ def empty(
     return _full(shape, 0, dtype or get_default_dtype(), device, requires_grad, options)
 
 
+@routed_function
 def full_like(
     input: Tensor, fill_value: Operand, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **options: Unpack[LayoutOptions],
@@ -141,6 +143,7 @@ def full_like(
     return full(input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
 
+@routed_function
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **options: Unpack[LayoutOptions],
@@ -153,6 +156,7 @@ def zeros_like(
     return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
 
+@routed_function
 def ones_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
     **options: Unpack[LayoutOptions],
@@ -165,7 +169,7 @@ def ones_like(
     return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, **options)
 
 
-empty_like = zeros_like
+empty_like = routed_function(zeros_like, "empty_like")
 
 
 replayable_module(__name__)

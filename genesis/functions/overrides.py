@@ -23,6 +23,7 @@ F = TypeVar("F", bound=AnyFunction)
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's argument names, accepted by every function
 OVERRIDABLE: set[str] = set()  # names of functions that users may override
 FUNCTIONS: dict[str, AnyFunction] = {}  # the public functions that are no rows of the operation table, by all their names
+ROUTED: dict[str, AnyFunction] = {}  # of other modules' functions, those that modes and classes can override
 
 
 def routed(name: str, builtin: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
@@ -96,15 +97,23 @@ def overridable_method(builtin: F) -> F:
     return method(overridable(builtin))
 
 
-def routed_method(builtin: F) -> F:
-    """Decorator: a method of Tensor, not a public function, that modes and classes can override."""
-    name = builtin.__name__
-
+def _routed(name: str, builtin: F) -> F:
     @functools.wraps(builtin)
     def public(*args: Any, **kwargs: Any) -> Any:
         return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
 
-    return method(public)  # type: ignore[return-value]
+    return public  # type: ignore[return-value]
+
+
+def routed_function(builtin: F, name: str = "") -> F:
+    """Decorator: a public function that modes and classes can override, under its name or another one."""
+    ROUTED[name or builtin.__name__] = public = _routed(name or builtin.__name__, builtin)
+    return public
+
+
+def routed_method(builtin: F) -> F:
+    """Decorator: a method of Tensor, not a public function, that modes and classes can override."""
+    return method(_routed(builtin.__name__, builtin))
 
 
 def routed_access(builtin: F) -> F:

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
-from genesis.functions.overrides import overridable
+from genesis.functions.overrides import overridable, routed_function
 from genesis.ir.dtypes import STORED, DType, as_dtype, float32, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -210,6 +210,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return input[_constant(positions, int64, input.device)]
 
 
+@routed_function
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each 1-d tensor spread over the grid of all of them; "xy" exchanges the first two axes.
 

@@ -107,6 +107,10 @@ SCRIPT = """
     class More(Scaled):
         pass
 
+    for name in ("zeros_like", "ones_like", "rand_like", "randn_like", "numel", "bernoulli", "poisson", "is_complex"):
+        print(getattr(torch, name)(Scaled(2)))
+    print(torch.full_like(Scaled(2), 3), torch.meshgrid([Scaled(2), Scaled(4)], indexing="ij"))
+    print(torch.normal(Scaled(0), Scaled(1)))
     scaled = Scaled(3)
     print(torch.clone(scaled), torch.matmul(scaled, x), torch.add(x, scaled), torch.linalg.solve(scaled, x)[1:])
     print(torch.abs(scaled), torch.diagonal(scaled), torch.cat([x, scaled]), torch.sum(scaled, 0), torch.relu(More(2))[0])

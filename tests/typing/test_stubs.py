@@ -220,7 +220,7 @@ MISTAKES = {  # and what is said of them
     "genesis.zeros('2')": "incompatible type", "y.sum(dmi=0)": "Unexpected keyword argument",
     "genesis.exp('x')": "incompatible type", "y.backward(retain_grap=True)": "Unexpected keyword argument",
     "nn.Linear(3, 2)(1)": "incompatible type", "genesis.optim.Adam([y], lrr=1)": "Unexpected keyword argument",
-    "genesis.linalg.function_of": "has no attribute", "genesis.random.method": "does not explicitly export",
+    "genesis.linalg.function_of": "has no attribute", "genesis.random.takes_out": "does not explicitly export",
     "nn.functional.call": "has no attribute",
 }
 HEAD = "import genesis\nfrom genesis import nn\n\ny = genesis.ones(2, 3)\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.functions.overrides import FUNCTIONS, function, overridable_method
+from genesis.functions.overrides import FUNCTIONS, function, overridable_method, routed_function
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -17,6 +17,7 @@ from genesis.tensor.views import view
 
 
 @function()
+@routed_function
 @method
 def is_complex(self: Tensor) -> bool:
     """Whether the dtype is a complex one.
@@ -92,6 +93,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 
 @function()
+@routed_function
 @method
 def is_conj(self: Tensor) -> bool:
     """Whether the tensor is lazily conjugated: `conj()` shares storage and conjugates on reading.

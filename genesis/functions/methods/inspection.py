@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping
 from typing import overload
 
-from genesis.functions.overrides import function, routed_access
+from genesis.functions.overrides import function, routed_access, routed_function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import FLOATS_OF_8_BITS, NAMED, DType
 from genesis.ir.errors import ArgumentError
@@ -126,6 +126,7 @@ def is_inference(self: Tensor) -> bool:
 
 
 @function()
+@routed_function
 @method
 def numel(self: Tensor) -> int:
     """The number of elements.
@@ -137,6 +138,7 @@ def numel(self: Tensor) -> int:
 
 
 @function()
+@routed_function
 @method
 def is_floating_point(self: Tensor) -> bool:
     """Whether the dtype is floating.
@@ -148,6 +150,7 @@ def is_floating_point(self: Tensor) -> bool:
 
 
 @function()
+@routed_function
 @method
 def is_signed(self: Tensor) -> bool:
     """Whether the dtype has negative numbers.
@@ -159,6 +162,7 @@ def is_signed(self: Tensor) -> bool:
 
 
 @function()
+@routed_function
 @method
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether `other` has the same shape.

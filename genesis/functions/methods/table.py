@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, route, routed
+from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, ROUTED, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -182,8 +182,8 @@ def functions_of(*names: str) -> tuple[AnyFunction, ...]:
 
 def public_function(name: str) -> AnyFunction:
     """The public function of this name; for an in-place name, the method."""
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
+    if (found := FUNCTIONS.get(name) or ROUTED.get(name)) is not None:
+        return found
     return function_of(OPERATIONS[name]) if name in OPERATIONS else getattr(Tensor, name)
 
 
