@@ -37,7 +37,7 @@ class SyncBatchNorm(OneProcess):
         group = group_of(self.process_group) if is_initialized() else None
         if group is None or group.size() == 1 or not (self.training or self.running_mean is None):
             return super().forward(input)
-        self._check(input)
+        self._check_input_dim(input)
         axes = tuple([axis for axis in range(input.ndim) if axis != 1])
         x = call(OPERATIONS["to_dtype"], (input, input.dtype.compute))
         mean, squares, total = self._statistics(x, axes, group)

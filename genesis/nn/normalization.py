@@ -87,7 +87,7 @@ class _Norm(_Affine, Family):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _check(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         name = type(self).__name__
         if input.ndim not in self._ranks:
             raise ValueError(f"{name}: input must have {' or '.join(map(str, self._ranks))} axes, got shape {input.shape}")
@@ -113,7 +113,7 @@ class BatchNorm(_Norm):
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_features, ..), the same shape. While training, the statistics are the batch's."""
-        self._check(input)
+        self._check_input_dim(input)
         momentum: Any = self.momentum
         if self.training and self.num_batches_tracked is not None:
             with recording(False) as again, again:
@@ -159,7 +159,7 @@ class _InstanceNorm(_Norm):
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, num_features, ..) or without n, the same shape."""
-        self._check(input)
+        self._check_input_dim(input)
         whole = input if input.ndim == self._ranks[-1] else input.unsqueeze(0)
         own = self.training or self.running_mean is None
         result = functional.instance_norm(

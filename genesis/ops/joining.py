@@ -31,19 +31,22 @@ primitive("cat", "cat", grad=_cat_grad, reference=lambda node, *arrays: np.conca
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     """The tensors one after the other along `dim`.
 
-    They promote to one dtype and have equal extents along other axes; tensors of shape (0,) are skipped. Raises
-    ValueError for other shapes and for an empty sequence.
+    They promote to one dtype and have equal extents along other axes; tensors of shape (0,) fit to any. Raises ValueError for
+    other shapes and for an empty sequence.
 
     >>> genesis.cat([genesis.zeros(2), genesis.ones(1)])
     tensor([0., 0., 1.])
     """
     if not tensors:
         raise ValueError("cat: wants one tensor at least")
-    values = [v for v in promoted(*tensors) if v.shape != (0,)] or promoted(*tensors)[:1]
-    first = values[0]
+    given = promoted(*tensors)
+    first = next((v for v in given if v.shape != (0,)), given[0])
     if first.ndim == 0:
         raise ValueError("cat: 0-d tensors cannot be joined; use stack")
     axis = normalize_axis("cat", dim, first.ndim)
+    empty = (*first.shape[:axis], 0, *first.shape[axis + 1 :])
+    values = [v if v.shape != (0,) else reshape_value(v, empty)
+              for v in given if v.shape != (0,) or v is first or v.node.differentiable]
     for v in values:
         if v.ndim != first.ndim or any(
             a != axis and e != f for a, (e, f) in enumerate(zip(v.shape, first.shape, strict=False))

@@ -135,6 +135,8 @@ def number_for(value: Any, dtype: DType) -> Any:
     if dtype.category == 1:
         info = _limits(dtype)
         return value if type(value) is int and info.min <= value <= info.max else None
+    if type(value) is int and abs(value) > 1 << 53:  # NumPy would round it twice
+        return None
     return value if dtype in _EXACT and not _LEAST_LARGE <= abs(value) < math.inf else None
 
 

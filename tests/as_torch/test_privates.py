@@ -40,6 +40,29 @@ def test_layers_are_of_the_families_that_pytorchs_are_of(path):
         assert issubclass(type(have), mine) == issubclass(type(want), yours), name
 
 
+def test_norms_of_ones_own_check_their_inputs():
+    def run(lib, base, norm):
+        class Rows(base):
+            def _check_input_dim(self, input):
+                if input.dim() != 3:
+                    raise ValueError("wants three")
+
+        class Any2d(norm):
+            def _check_input_dim(self, input):
+                pass
+
+        x = lib.arange(12.0).reshape(2, 3, 2)
+        rows, flat = Rows(3, momentum=0.5), Any2d(3)
+        with pytest.raises(ValueError, match="wants three"):
+            rows(x[:, :, 0])
+        return [y.detach().numpy() for y in (rows(x), rows.running_mean, flat(x[:, :, 0]))]
+
+    mine = run(genesis, of("torch.nn.modules.batchnorm._BatchNorm"), genesis.nn.BatchNorm2d)
+    yours = run(torch, theirs("torch.nn.modules.batchnorm._BatchNorm"), torch.nn.BatchNorm2d)
+    for have, want in zip(mine, yours, strict=True):
+        np.testing.assert_allclose(have, want, atol=1e-6)
+
+
 def test_losses_of_ones_own():
     class Scaled(of("torch.nn.modules.loss._WeightedLoss")):
         def forward(self, x, y):

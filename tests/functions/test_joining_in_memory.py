@@ -130,3 +130,18 @@ def test_inference_tensors_are_marked():
     with genesis.inference_mode():
         tensors = computed([genesis.ones(1) for _ in range(8)])
         assert genesis.cat(tensors).is_inference()
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (0,)])
+@pytest.mark.parametrize("name", ["cat", "hstack"])
+def test_a_part_without_elements_takes_its_gradient(name, shape):
+    def run(lib):
+        empty, x = lib.zeros(0, requires_grad=True), lib.ones(shape)
+        for parts in ((empty, x), (x, empty), (x, x)):
+            joined = getattr(lib, name)(parts)
+            yield tuple(joined.shape), joined.requires_grad
+            if joined.requires_grad:
+                joined.sum().backward()
+                yield tuple(empty.grad.shape)
+
+    assert [*run(genesis)] == [*run(torch)]

@@ -319,3 +319,15 @@ def test_a_write_that_fails_changes_nothing():
         table[5].copy_(table[indices].sum(0))
         table.sum().item()
     assert table.sum().item() == 400
+
+
+@pytest.mark.parametrize("number", [(1 << 60) + (1 << 36) + 1, (1 << 54) + (1 << 30) + 1, -(1 << 60) - (1 << 36) - 1])
+def test_large_integers_are_rounded_once(number):
+    """To the nearer neighbour, which rounding to float64 first would miss."""
+    x = genesis.zeros(3)
+    x.tolist()
+    x.fill_(number)
+    x[0] = number
+    near = np.float32(number)
+    nearest = min((np.nextafter(near, np.float32(end)) for end in (-np.inf, 0, np.inf)), key=lambda one: abs(int(one) - number))
+    assert x.numpy().tolist() == [nearest] * 3

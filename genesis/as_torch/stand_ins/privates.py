@@ -10,7 +10,7 @@ from typing import Any
 import genesis
 from genesis.as_torch.stand_ins.settings import always
 from genesis.ir.annotations import AnyFunction
-from genesis.nn import functional, init
+from genesis.nn import functional, init, normalization
 from genesis.nn.containers import ModuleList
 from genesis.nn.module import Module
 from genesis.nn.utils.parameters import parameters_to_vector
@@ -42,9 +42,8 @@ def _family(name: str, *patterns: str) -> type:
 
 
 BASES = {
-    "batchnorm._BatchNorm": _family("_BatchNorm", "BatchNorm", "SyncBatchNorm"),
-    "batchnorm._NormBase": _family("_NormBase", "BatchNorm", "SyncBatchNorm", "InstanceNorm"),
-    "instancenorm._InstanceNorm": _family("_InstanceNorm", "InstanceNorm"),
+    "batchnorm._BatchNorm": normalization.BatchNorm, "batchnorm._NormBase": normalization._Norm,
+    "instancenorm._InstanceNorm": normalization._InstanceNorm,
     "conv._ConvNd": _family("_ConvNd", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose"),
     "conv._ConvTransposeNd": _family("_ConvTransposeNd", "ConvTranspose"),
     "pooling._MaxPoolNd": _family("_MaxPoolNd", "MaxPool"), "pooling._AvgPoolNd": _family("_AvgPoolNd", "AvgPool"),

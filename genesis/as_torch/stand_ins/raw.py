@@ -17,6 +17,7 @@ from genesis.nn.utils.parametrizations import norm_except_dim  # noqa: F401
 from genesis.nn.utils.rnn import PackedSequence
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form
+from genesis.tensor.modes import is_grad_enabled
 from genesis.tracing.state import recording
 
 REDUCTIONS = "none", "mean", "sum"
@@ -60,7 +61,12 @@ ORDERED = {name: _ordered(name, order) for name, order in {
 
 
 # ---- images ----
-affine_grid_generator, native_channel_shuffle = functional.affine_grid, functional.channel_shuffle
+native_channel_shuffle = functional.channel_shuffle
+
+
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    """`nn.functional.affine_grid`, without a default."""
+    return functional.affine_grid(theta, size, align_corners)  # type: ignore[no-any-return]
 
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
@@ -135,6 +141,8 @@ feature_alpha_dropout_, rrelu_ = in_place_form(functional.feature_alpha_dropout)
 # ---- norms ----
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of `input` at `indices` down to at most the norm `max_norm`, in place."""
+    if is_grad_enabled() and input.requires_grad and input.is_leaf:
+        raise RuntimeError("embedding_renorm_: a leaf that requires grad cannot be changed in place; use no_grad()")
     scaled_down(indices, input, max_norm, norm_type)
     return input
 

@@ -62,7 +62,14 @@ def stored(value: Any) -> tuple[Callable[[Any], None], Callable[[], Any]]:
     return set_to, lambda: kept[0]
 
 
-no, yes = always(False), always(True)
+def no(*args: Any, **kwargs: Any) -> bool:
+    """Returns False."""
+    return False
+
+
+def yes(*args: Any, **kwargs: Any) -> bool:
+    """Returns True."""
+    return True
 
 
 def nothing(*args: Any, **kwargs: Any) -> None:

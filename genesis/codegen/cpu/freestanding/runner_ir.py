@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu.freestanding.interface import Copy, Interface
-from genesis.runtime.chunk_ir import CHUNK
+from genesis.runtime.chunk_ir import CHUNK, with_fields
 from genesis.runtime.executor_ir import FAULT_WORDS, relocate_ir
 from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
-from genesis.runtime.short_ir import spelled_out
 
 _MAIN = """
 %relocation = type { ptr, i64, i64 }
@@ -18,18 +17,26 @@ _MAIN = """
 define i32 @NAME_load(ptr %path) {
   call void @NAME_free()
   %file = call ptr @fopen(ptr %path, ptr @mode)
-  if ptr %file != null: %opened
+  %missing = icmp eq ptr %file, null
+  br i1 %missing, label %no.file, label %opened
+no.file:
   ret i32 1
 opened:
   %new = call ptr @aligned_alloc(i64 64, i64 TOTAL_BYTES)
-  if ptr %new != null: %reading
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %no.memory, label %reading
+no.memory:
   call i32 @fclose(ptr %file)
   ret i32 3
 reading:
   %count = call i64 @fread(ptr %new, i64 1, i64 WEIGHTS_BYTES, ptr %file)
   %next = call i32 @fgetc(ptr %file)
   call i32 @fclose(ptr %file)
-  if i64 %count == WEIGHTS_BYTES and i32 %next == -1: %read
+  %whole = icmp eq i64 %count, WEIGHTS_BYTES
+  %ended = icmp eq i32 %next, -1
+  %right = and i1 %whole, %ended
+  br i1 %right, label %read, label %other
+other:
   call void @free(ptr %new)
   ret i32 2
 read:
@@ -45,8 +52,11 @@ define void @NAME_free() {
 }
 
 define i32 @NAME_run(ptr %inputs, ptr %outputs) {
+entry:
   %memory = load ptr, ptr @memory
-  if ptr %memory != null: %fill
+  %unloaded = icmp eq ptr %memory, null
+  br i1 %unloaded, label %not.loaded, label %fill
+not.loaded:
   ret i32 -1
 fill:
   %fault = getelementptr i64, ptr @words, i64 FAULT_WORD
@@ -59,15 +69,20 @@ SLOTS
 RELOCATE
 launch.next:
   %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
-  if i64 %l uge LAUNCHES: %finished
+  %launching = icmp ult i64 %l, LAUNCHES
+  br i1 %launching, label %launch.one, label %finished
+launch.one:
   %launches = load ptr, ptr getelementptr (i64, ptr @words, i64 1)
   %launch = getelementptr %launch, ptr %launches, i64 %l
   call void @run_chunk(ptr %launch, i64 0, i64 0)
   %l.next = add i64 %l, 1
   %flag = load i64, ptr %fault
-  if i64 %flag != 0: ret i32 4
+  %faulted = icmp ne i64 %flag, 0
+  br i1 %faulted, label %failed, label %launched
 launched:
   br label %launch.next
+failed:
+  ret i32 4
 finished:
 COPIES
   ret i32 0
@@ -99,7 +114,10 @@ def runner_ir(
     for word, number in numbers.items():
         main = main.replace(word, str(number))
     declared = [f'declare void @"{kernel}"(i64, i64, ptr, i64)' for kernel in kernels]
-    return "\n".join([_words(layout), *data, *declared, spelled_out(CHUNK + main)])
+    return "\n".join([_words(layout), *data, *declared, CHUNK_IR, with_fields(main)])
+
+
+CHUNK_IR = with_fields(CHUNK)
 
 
 def _words(layout: ProgramLayout) -> str:
