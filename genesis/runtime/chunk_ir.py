@@ -11,29 +11,7 @@ results per chunk do not depend on the worker that computes them.
 
 from __future__ import annotations
 
-import re
-
-
-def with_fields(text: str) -> str:
-    """`text` with each line `  load %s: 1 i64 a, ..` spelled out, which loads fields of the structure %s that %s points to, and
-    each line `  fields %s: 1 a, ..`, which takes their addresses.
-
-    >>> print(with_fields("  load %s: 1 i64 a"), end="")
-      %a.at = getelementptr %s, ptr %s, i32 0, i32 1
-      %a = load i64, ptr %a.at
-    """
-    return re.sub(r"^  (load|fields) %(\w+): (.*)$", _spelled_out, text, flags=re.MULTILINE)
-
-
-def _spelled_out(line: re.Match[str]) -> str:
-    what, struct, fields = line.groups()
-    found = []
-    for number, *kind, name in (field.split() for field in fields.split(", ")):
-        address = f"{name}.at" if kind else name
-        found.append(f"  %{address} = getelementptr %{struct}, ptr %{struct}, i32 0, i32 {number}")
-        found += [f"  %{name} = load {kind[0]}, ptr %{address}"] if what == "load" else []
-    return "\n".join(found)
-
+from genesis.runtime.short_ir import spelled_out
 
 # Tried without gain: reversed chunks at every second launch; two memory streams at once (322 to 402 us for a sum after a pause,
 # 326 to 482 with one).
@@ -50,8 +28,7 @@ entry:
   %begin = udiv i64 %scaled, %chunks
   %scaled.next = add i64 %scaled, %total
   %end = udiv i64 %scaled.next, %chunks
-  %is.numbered = icmp ne i64 %numbered, 0
-  br i1 %is.numbered, label %whole, label %next
+  if i64 %numbered != 0: %whole else %next
 
 whole:                                            ; a single block; its kernel runs even on an empty range
   %only = load ptr, ptr %blocks
@@ -61,29 +38,20 @@ whole:                                            ; a single block; its kernel r
 next:
   %i = phi i64 [ 0, %entry ], [ %i.next, %skip ]
   %first = phi i64 [ 0, %entry ], [ %last, %skip ]
-  %inside = icmp ult i64 %first, %end
-  %some = icmp ult i64 %i, %count
-  %more = and i1 %inside, %some
-  br i1 %more, label %one, label %finished
-one:
+  unless i64 %first ult %end and i64 %i ult %count: ret void
   %block = getelementptr %block, ptr %blocks, i64 %i
   load %block: 1 i64 items
   %last = add i64 %first, %items
   %i.next = add i64 %i, 1
   %from = call i64 @llvm.umax.i64(i64 %begin, i64 %first)
   %to = call i64 @llvm.umin.i64(i64 %end, i64 %last)
-  %overlap = icmp ult i64 %from, %to
-  br i1 %overlap, label %call, label %skip
-call:
+  if i64 %from uge %to: %skip
   %lo = sub i64 %from, %first
   %hi = sub i64 %to, %first
   %words = load ptr, ptr %block
   call void %kernel(i64 %lo, i64 %hi, ptr %words, i64 %worker)
-  br label %skip
 skip:
   br label %next
-finished:
-  ret void
 }
 
 declare i64 @llvm.umax.i64(i64, i64)
@@ -103,34 +71,27 @@ entry:
   %count = load i64, ptr %words
   %table.at = getelementptr i64, ptr %words, i64 1
   %table = load ptr, ptr %table.at
-  %calls.at = getelementptr ptr, ptr %table, i64 %worker
-  %calls = load ptr, ptr %calls.at
-  br label %tiles
+  %calls = load ptr, ptr %table[%worker]
 tiles:
   %tile = phi i64 [ %first, %entry ], [ %tile.next, %tile.done ]
-  %more.tiles = icmp slt i64 %tile, %end
-  br i1 %more.tiles, label %calling, label %finished
+  if i64 %tile sge %end: ret void
 calling:
   %c = phi i64 [ 0, %tiles ], [ %c.next, %call.now ]
-  %more.calls = icmp slt i64 %c, %count
-  br i1 %more.calls, label %call.one, label %tile.done
+  if i64 %c sge %count: %tile.done
 call.one:
   %call = getelementptr %call, ptr %calls, i64 %c
   %kernel = load ptr, ptr %call
   load %call: 1 ptr block, 2 i64 tile.items, 3 i64 items, 4 i64 patches.count, 5 ptr patches
-  br label %patching
 patching:
   %p = phi i64 [ 0, %call.one ], [ %p.next, %patch.one ]
-  %more.patches = icmp slt i64 %p, %patches.count
-  br i1 %more.patches, label %patch.one, label %call.now
+  if i64 %p sge %patches.count: %call.now
 patch.one:
   %patch = getelementptr %patch, ptr %patches, i64 %p
   %number = load i64, ptr %patch
   load %patch: 1 i64 base, 2 i64 step
   %moved = mul i64 %tile, %step
   %value = add i64 %base, %moved
-  %word = getelementptr i64, ptr %block, i64 %number
-  store i64 %value, ptr %word
+  store i64 %value, ptr %block[%number]
   %p.next = add i64 %p, 1
   br label %patching
 call.now:
@@ -144,12 +105,10 @@ call.now:
 tile.done:
   %tile.next = add i64 %tile, 1
   br label %tiles
-finished:
-  ret void
 }
 """
 
 
 def loop_ir() -> str:
     """The module that defines `genesis_loop`."""
-    return with_fields(_LOOP)
+    return spelled_out(_LOOP)

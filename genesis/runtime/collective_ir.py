@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import re
 
-from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.executor_ir import AGAIN, clock_ir
 from genesis.runtime.system_ir import LOCKS, REST
 
@@ -54,7 +53,6 @@ _SHARED = """
 
 ; Begin what the arguments say.
 define internal i32 @begin(ptr %call) {
-entry:
   %function = load ptr, ptr %call
 ARGUMENT_LOADS
   %code = call i32 %function(ARGUMENT_LIST)
@@ -62,13 +60,10 @@ ARGUMENT_LOADS
 }
 
 define internal void @fail(ptr %words, i64 %flag, i64 %value) {
-entry:
   load %words: 4 i64 site, 5 ptr fault
   store i64 %flag, ptr %fault
-  %site.of = getelementptr i64, ptr %fault, i64 1
-  store i64 %site, ptr %site.of
-  %value.of = getelementptr i64, ptr %fault, i64 2
-  store i64 %value, ptr %value.of
+  store i64 %site, ptr %fault[1]
+  store i64 %value, ptr %fault[2]
   ret void
 }
 
@@ -76,20 +71,15 @@ entry:
 define internal i1 @alike(ptr %words) {
 entry:
   load %words: 3 i64 pairs, 11 ptr found
-  br label %pair
 pair:
   %k = phi i64 [ 0, %entry ], [ %k.next, %pair ]
   %k.next = add i64 %k, 1
   %at = getelementptr [2 x i64], ptr %found, i64 %k
   %most = load i64, ptr %at
-  %negative.at = getelementptr i64, ptr %at, i64 1
-  %least.negative = load i64, ptr %negative.at
+  %least.negative = load i64, ptr %at[1]
   %least = sub i64 0, %least.negative
   %equal = icmp eq i64 %most, %least
-  %left = icmp ult i64 %k.next, %pairs
-  %goes = and i1 %equal, %left
-  br i1 %goes, label %pair, label %done
-done:
+  if %equal and i64 %k.next ult %pairs: %pair
   ret i1 %equal
 }
 
@@ -116,51 +106,36 @@ define internal i1 @pump(ptr %state) {
 entry:
   load %state: 8 ptr status, 9 ptr test
   fields %state: 0 phase.at, 1 first.at, 2 last.at, 5 request.at, 6 flag.at
-  br label %look
 look:
   %first = load ptr, ptr %first.at
-  %none = icmp eq ptr %first, null
-  br i1 %none, label %well, label %begun
-begun:
+  if ptr %first == null: ret i1 true
   %words = getelementptr %entry, ptr %first, i32 0, i32 3
   %phase = load i64, ptr %phase.at
-  %idle = icmp eq i64 %phase, 0
-  br i1 %idle, label %begin.next, label %test.it
-test.it:
+  if i64 %phase == 0: %begin.next
   %code.test = call i32 %test(ptr %request.at, ptr %flag.at, ptr %status)
-  %tested = icmp eq i32 %code.test, 0
-  br i1 %tested, label %looked, label %untested
-looked:
+  if i32 %code.test != 0: %untested
   %there = load i32, ptr %flag.at
-  %ended = icmp ne i32 %there, 0
-  br i1 %ended, label %complete, label %well
-well:
+  if i32 %there != 0: %complete
   ret i1 true
 complete:
-  %compared = icmp eq i64 %phase, 1
-  br i1 %compared, label %check, label %done
-check:
+  if i64 %phase != 1: %done
   %equal = call i1 @alike(ptr %words)
-  br i1 %equal, label %begin.next, label %different
+  unless %equal: %different
 begin.next:
   %code = call i64 @go_on(ptr %state)
-  %fine = icmp eq i64 %code, 0
-  br i1 %fine, label %look, label %refused
+  if i64 %code == 0: %look else %refused
 done:
   store i64 0, ptr %phase.at
   %following.at = getelementptr %entry, ptr %first, i32 0, i32 1
   %following = load ptr, ptr %following.at
   store i64 2, ptr %first
   store ptr %following, ptr %first.at
-  %line.ended = icmp eq ptr %following, null
-  br i1 %line.ended, label %end.line, label %look
-end.line:
+  if ptr %following != null: %look
   store ptr null, ptr %last.at
   ret i1 true
 
 untested:
   %code.wide = zext i32 %code.test to i64
-  br label %refused
 refused:
   %reason = phi i64 [ %code, %begin.next ], [ %code.wide, %untested ]
   call void @fail(ptr %words, i64 REFUSED, i64 %reason)
@@ -172,7 +147,6 @@ different:
 
 ; Put what `words` say, with its entry, behind all that is under way. Who calls has the mutex.
 define internal void @line_up(ptr %state, ptr %words) {
-enter:
   load %words: 2 ptr entry, 6 ptr into, 7 ptr from, 8 i64 bytes
   call void @llvm.memmove.p0.p0.i64(ptr %into, ptr %from, i64 %bytes, i1 false)
   load %entry: 1 ptr next, 2 i64 deadline
@@ -196,7 +170,6 @@ declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 
 _LAUNCH = """
 define void @genesis_collective(i64 %lo, i64 %hi, ptr %words, i64 %worker) {
-enter:
   %state = load ptr, ptr %words
   load %words: 1 i64 how, 2 ptr entry
   load %state: 4 i64 timeout, 7 i64 spins
@@ -207,65 +180,51 @@ enter:
   %since = call i64 @now()
   call void @lock(ptr %mutex)
   %broken = load i64, ptr %broken.at
-  %usable = icmp eq i64 %broken, 0
-  br i1 %usable, label %which, label %unusable
+  if i64 %broken == 0: %which
 unusable:
   call void @fail(ptr %words, i64 UNUSABLE, i64 %broken)
   br label %leave
 which:
   %under.way = load i64, ptr %entry
-  %is.idle = icmp eq i64 %under.way, 0
-  br i1 %is.idle, label %new, label %known
+  if i64 %under.way == 0: %new
 known:                                            ; it was started, here or by an earlier launch, and is awaited
-  br i1 %awaits, label %look, label %unusable
+  if %awaits: %look else %unusable
 new:
-  br i1 %starts, label %start, label %unusable
-start:
+  unless %starts: %unusable
   call void @line_up(ptr %state, ptr %words)
-  br i1 %awaits, label %look, label %attended
-attended:
+  if %awaits: %look
   call i1 @pump(ptr %state)
   call void @wake(ptr %condition)
   br label %leave
 
 look:
   %well = call i1 @pump(ptr %state)
-  br i1 %well, label %pumped, label %leave
-pumped:
+  unless %well: %leave
   %now.is = load i64, ptr %entry
-  %ended = icmp eq i64 %now.is, 2
-  br i1 %ended, label %finished, label %patience
-finished:
+  if i64 %now.is != 2: %patience
   store i64 0, ptr %entry
   br label %leave
 patience:
   %time.now = call i64 @now()
   %waited = sub i64 %time.now, %since
   %patient = icmp slt i64 %waited, %spins
-  br i1 %patient, label %rest, label %clock
-clock:
+  if %patient: %rest
   %deadline.known = load i64, ptr %deadline.at
   %deadline.new = add i64 %since, %timeout
   %is.known = icmp ne i64 %deadline.known, 0
   %deadline = select i1 %is.known, i64 %deadline.known, i64 %deadline.new
   store i64 %deadline, ptr %deadline.at
-  %late = icmp sgt i64 %time.now, %deadline
-  br i1 %late, label %too.late, label %slice
-too.late:
+  if i64 %time.now sle %deadline: %slice
   call void @fail(ptr %words, i64 LATE, i64 0)
   br label %leave
 slice:
-  %over = icmp sgt i64 %waited, SLICE
-  br i1 %over, label %launch.again, label %rest
-launch.again:
+  if i64 %waited sle SLICE: %rest
   call void @fail(ptr %words, i64 AGAIN, i64 0)
   br label %leave
 rest:
   call void @unlock(ptr %mutex)
-  br i1 %patient, label %rested, label %sleep
-sleep:
+  if %patient: %rested
   call void @rest(i64 NAP)
-  br label %rested
 rested:
   call void @lock(ptr %mutex)
   br label %look
@@ -279,21 +238,14 @@ leave:
 _ATTENDANT = """
 ; The body of an attendant: until its group is closed, it has MPI go on with what is under way.
 define ptr @genesis_attendant(ptr %state) {
-entry:
   fields %state: 1 first.at, 3 broken.at, 10 mutex, 11 condition
-  br label %take
 take:
   call void @lock(ptr %mutex)
-  br label %look
 look:
   %broken = load i64, ptr %broken.at
-  %usable = icmp eq i64 %broken, 0
-  br i1 %usable, label %open, label %closed
-open:
+  if i64 %broken != 0: %closed
   %first = load ptr, ptr %first.at
-  %idle = icmp eq ptr %first, null
-  br i1 %idle, label %wait, label %ask
-wait:
+  if ptr %first != null: %ask
   call void @sleep(ptr %condition, ptr %mutex)
   br label %look
 ask:
@@ -328,4 +280,4 @@ def _module(function: str) -> str:
     text = _SHARED.replace("ARGUMENT_LOADS", loads)
     text = text.replace("ARGUMENT_LIST", ", ".join(f"i64 %a{n}" for n in range(ARGUMENTS)))
     text = re.sub("|".join(rf"\b{name}\b" for name in numbers), lambda name: str(numbers[name[0]]), text + function)
-    return clock_ir() + LOCKS + REST + with_fields(text)
+    return clock_ir() + LOCKS + REST + text

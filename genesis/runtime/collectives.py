@@ -21,7 +21,7 @@ import numpy as np
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.executor_ir import AGAIN
 from genesis.runtime.groups import GROUPS, Collective, CollectiveError
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.kernel_cache import KernelSource, compiled, get_or_compile, text_source
 from genesis.runtime.native import FAULT, BlockWord, Slot
 from genesis.runtime.system import at_fork, available_processors, locked, make_condition, make_mutex, start_thread, wake_all
 from genesis.runtime.team import team
@@ -205,8 +205,7 @@ class Group:
         if not self._is_attended:
             self._is_attended = True
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._state))  # the thread outlives the interpreter
-            [body] = get_or_compile([KernelSource("genesis_attendant", ir.attendant_ir(), ir.attendant_ir)])
-            start_thread(body, self._at(0))
+            start_thread(compiled("genesis_attendant", ir.attendant_ir()), self._at(0))
 
     def run(self, what: Collective, operand: np.ndarray, result: np.ndarray) -> None:
         """Run it now, on row-major arrays. Raises CollectiveError."""
@@ -333,7 +332,7 @@ def _kernel() -> Callable[[int, int, int, int], None]:
 @functools.cache
 def collective_source() -> KernelSource:
     """The kernel of all collectives."""
-    return KernelSource(SYMBOL, ir.collective_ir(), ir.collective_ir)
+    return text_source(SYMBOL, ir.collective_ir())
 
 
 def digest(said: str) -> int:

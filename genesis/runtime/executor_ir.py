@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 
-from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.system_ir import CLOCK
 from genesis.runtime.team_ir import TEAM_UNDER_WAY, fork_join_ir
 
@@ -34,14 +33,12 @@ _RAISED = -1
 # Relocations run before all launches: argument blocks are complete, so launches need no look-ups.
 _RELOCATE = """relocate:
   %r = phi i64 [ 0, %BEFORE ], [ %r.next, %relocate.one ]
-  %relocating = icmp ult i64 %r, COUNT
-  br i1 %relocating, label %relocate.one, label %launch.next
+  if i64 %r uge COUNT: %launch.next
 relocate.one:
   %relocation = getelementptr %relocation, ptr %relocations, i64 %r
   %word.at = load ptr, ptr %relocation
   load %relocation: 1 i64 slot, 2 i64 offset
-  %value.at = getelementptr i64, ptr %slots, i64 %slot
-  %value = load i64, ptr %value.at
+  %value = load i64, ptr %slots[%slot]
   %word = add i64 %value, %offset
   store i64 %word, ptr %word.at
   %r.next = add i64 %r, 1
@@ -51,7 +48,7 @@ relocate.one:
 
 def relocate_ir(before: str, count: str) -> str:
     """The loop, after the block `before`, that writes `count` addresses of %slots where %relocations want them."""
-    return with_fields(_RELOCATE.replace("BEFORE", before).replace("COUNT", count))
+    return _RELOCATE.replace("BEFORE", before).replace("COUNT", count)
 
 
 # Python is not entered between launches: a table of 100 small kernels takes 1.1 us, where ctypes takes 0.5 us for each call.
@@ -79,21 +76,16 @@ launch.next:
   %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ %deadline.now, %waiting ], [ 0, %return ]
   %patience = phi i64 [ PATIENCE, %relocate ], [ %patience, %launched ], [ %patience, %waiting ], [ %patience.next, %return ]
   %time.at = getelementptr [2 x i64], ptr %clock, i64 %l
-  br i1 %is.timed, label %time, label %launch.or.end
-time:
+  unless %is.timed: %launch.or.end
   call void @read_clock(ptr %time.at)
-  br label %launch.or.end
 launch.or.end:
-  %launching = icmp ult i64 %l, %launches.count
-  br i1 %launching, label %mind.time, label %finished
+  if i64 %l uge %launches.count: %finished
 mind.time:
   %now = call i64 @nanoseconds(ptr %time.at)
-  %late = icmp sge i64 %now, %deadline
-  br i1 %late, label %passed, label %launch.one
+  if i64 %now sge %deadline: %passed else %launch.one
 
 passed:
-  %unset = icmp eq i64 %deadline, 0
-  br i1 %unset, label %start.time, label %leave
+  if i64 %deadline != 0: %leave
 start.time:
   %deadline.new = add i64 %now, %patience
   %deadline.first = select i1 %is.timed, i64 %deadline.new, i64 MOST
@@ -105,9 +97,7 @@ leave:
   call void @read_clock(ptr %time.at)
   %after = call i64 @nanoseconds(ptr %time.at)
   %raised = call i32 @PyErr_CheckSignals()
-  %has.raised = icmp ne i32 %raised, 0
-  br i1 %has.raised, label %left, label %return
-left:
+  if i32 %raised == 0: %return
   ret i64 RAISED
 return:                                           ; a handler may have run the rest, or some of it
   call ptr @PyEval_SaveThread()
@@ -117,37 +107,29 @@ return:                                           ; a handler may have run the r
   %come.to.now = load i64, ptr %outcome
   %l.left = lshr i64 %come.to.now, 1
   %ended = trunc i64 %come.to.now to i1
-  br i1 %ended, label %over, label %launch.next
+  if %ended: %over else %launch.next
 
 launch.one:
   %deadline.now = phi i64 [ %deadline, %mind.time ], [ %deadline.first, %start.time ]
   %launch = getelementptr %launch, ptr %launches, i64 %l
   load %launch: 5 i64 chunks
-  %serial = icmp ule i64 %chunks, 1
-  br i1 %serial, label %alone, label %parallel
-alone:
+  if i64 %chunks ugt 1: %parallel
   call void @run_chunk(ptr %launch, i64 0, i64 0)
   br label %launched
 parallel:
   call void @fork_join(ptr %team, ptr %launch)
-  br label %launched
 launched:
   %l.next = add i64 %l, 1
   %flag = load i64, ptr %fault
-  %faulted = icmp ne i64 %flag, 0
-  br i1 %faulted, label %failed, label %launch.next
+  if i64 %flag != 0: %failed else %launch.next
 
 failed:
-  %waits = icmp eq i64 %flag, AGAIN
-  br i1 %waits, label %waiting, label %stopped
+  if i64 %flag != AGAIN: ret i64 %flag
 waiting:
   store i64 0, ptr %fault
   br label %launch.next
-stopped:
-  ret i64 %flag
 finished:
   store i64 1, ptr %outcome
-  br label %over
 over:
   ret i64 0
 }
@@ -163,7 +145,6 @@ declare i32 @PyErr_CheckSignals()
 _AS_PYTHON_FUNCTION = """
 ; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter.
 define ptr @genesis_run(ptr %self, ptr %address) {
-entry:
   %program = call ptr @PyLong_AsVoidPtr(ptr %address)
   load %program: 6 ptr team
   %under.way = getelementptr i64, ptr %team, i64 UNDER_WAY
@@ -171,8 +152,7 @@ entry:
   store i64 1, ptr %under.way
   %thread = call ptr @PyEval_SaveThread()
   %flag = call i64 @run(ptr %program, ptr %thread)
-  %has.raised = icmp eq i64 %flag, RAISED
-  br i1 %has.raised, label %raised, label %returned
+  if i64 %flag != RAISED: %returned
 raised:                                           ; the handler's exception is the interpreter's
   store i64 %outer, ptr %under.way
   ret ptr null
@@ -188,15 +168,13 @@ returned:
 _TIMES = """
 define internal i64 @nanoseconds(ptr %time) {
   %seconds = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
+  %rest = load i64, ptr %time[1]
   %scaled = mul i64 %seconds, 1000000000
   %sum = add i64 %scaled, %rest
   ret i64 %sum
 }
 
 define internal i64 @now() {
-entry:
   %time = alloca [2 x i64]
   call void @read_clock(ptr %time)
   %sum = call i64 @nanoseconds(ptr %time)
@@ -224,4 +202,4 @@ def _with_numbers(text: str) -> str:
     numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE,
                "RELOCATE": relocate_ir("entry", "%relocations.count"), "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN,
                "RAISED": _RAISED, "MOST": (1 << 63) - 1}
-    return with_fields(re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), text))
+    return re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), text)

@@ -19,18 +19,15 @@ _ROWS = """
 ATTRIBUTE   a = getattr(b, name c); d is 0, or where {class, offset} of a slot is: instances hold it there
   %owner = load ptr, ptr %b.register
   %slot.at = call ptr @slot_of(ptr %owner, i64 %d)
-  %is.slot = icmp ne ptr %slot.at, null
-  br i1 %is.slot, label %slot, label %any
+  if ptr %slot.at == null: %any
 slot:
   %held = load ptr, ptr %slot.at
-  %is.set = icmp ne ptr %held, null
-  br i1 %is.set, label %take, label %any
+  if ptr %held == null: %any
 take:
   call void @own(ptr %held)
   br label %found
 any:
   %looked.up = call ptr @PyObject_GetAttr(ptr %owner, ptr %c.object)
-  br label %found
 found:
   %value = phi ptr [ %held, %take ], [ %looked.up, %any ]
 
@@ -51,15 +48,12 @@ CALL        a = object b(registers c, c + 1, .. of which there are d)
 
 TUPLE       a = (registers c, c + 1, .. of which there are d)
   %value = call ptr @PyTuple_New(i64 %d)
-  %none = icmp eq ptr %value, null
-  br i1 %none, label %problem, label %fill
+  if ptr %value == null: %problem
 fill:
   %m = phi i64 [ 0, %begin ], [ %m.next, %one ]
-  %filling = icmp ult i64 %m, %d
-  br i1 %filling, label %one, label %filled
+  if i64 %m uge %d: %filled
 one:
-  %member.at = getelementptr ptr, ptr %c.register, i64 %m
-  %member = load ptr, ptr %member.at
+  %member = load ptr, ptr %c.register[%m]
   call void @own(ptr %member)
   call i32 @PyTuple_SetItem(ptr %value, i64 %m, ptr %member)
   %m.next = add i64 %m, 1
@@ -97,25 +91,19 @@ CLASS       the class of a is object b
 SIZE        len(a) == number b
   %container = load ptr, ptr %a.register
   %size = call i64 @PyObject_Size(ptr %container)
-  %raised = icmp slt i64 %size, 0
-  br i1 %raised, label %problem, label %compare
-compare:
+  if i64 %size slt 0: %problem
   %holds = icmp eq i64 %size, %b
 
 EQUAL       a == object b
   %left = load ptr, ptr %a.register
   %answer = call i32 @PyObject_RichCompareBool(ptr %left, ptr %b.object, i32 2)
-  %raised = icmp slt i32 %answer, 0
-  br i1 %raised, label %problem, label %compare
-compare:
+  if i32 %answer slt 0: %problem
   %holds = icmp eq i32 %answer, 1
 
 FALSE       not a
   %object = load ptr, ptr %a.register
   %answer = call i32 @PyObject_IsTrue(ptr %object)
-  %raised = icmp slt i32 %answer, 0
-  br i1 %raised, label %problem, label %compare
-compare:
+  if i32 %answer slt 0: %problem
   %holds = icmp eq i32 %answer, 0
 
 WORD        the word at a is number b
@@ -127,25 +115,20 @@ HELD        of the objects in list a, those marked in the words at b {how many, 
   %size = call i64 @PyList_Size(ptr %list)
   %marks = load i64, ptr %b.object
   %marks.at = getelementptr i64, ptr %b.object, i64 1
-  %raised = icmp slt i64 %size, 0
-  br i1 %raised, label %problem, label %compare
+  if i64 %size slt 0: %problem
 compare:
-  %is.size = icmp eq i64 %size, %marks
-  br i1 %is.size, label %each, label %missed
+  if i64 %size != %marks: %missed
 each:
   %m = phi i64 [ 0, %compare ], [ %m.next, %one ]
-  %some = icmp ult i64 %m, %marks
-  br i1 %some, label %one, label %next
+  if i64 %m uge %marks: %next
 one:
   %object = call ptr @PyList_GetItem(ptr %list, i64 %m)
   %owners = load i32, ptr %object
   %is.held = icmp ne i32 %owners, 1
-  %mark.at = getelementptr i64, ptr %marks.at, i64 %m
-  %mark = load i64, ptr %mark.at
+  %mark = load i64, ptr %marks.at[%m]
   %is.marked = icmp ne i64 %mark, 0
-  %is.as.marked = icmp eq i1 %is.held, %is.marked
   %m.next = add i64 %m, 1
-  br i1 %is.as.marked, label %each, label %missed
+  if i1 %is.held == %is.marked: %each else %missed
 
 BYTES       the c bytes at the address in the word at a are those at b
   %bytes = load ptr, ptr %a.word
@@ -177,11 +160,9 @@ SKIP_ALONE  if the objects at a {how many, objects.., counts..} have these count
   %objects = load i64, ptr %a.word
   %objects.at = getelementptr i64, ptr %a.word, i64 1
   %counts.at = getelementptr i64, ptr %objects.at, i64 %objects
-  br label %each
 each:
   %o = phi i64 [ 0, %begin ], [ %o.next, %one ]
-  %are.alone = icmp eq i64 %o, %objects
-  br i1 %are.alone, label %skip, label %one
+  if i64 %o == %objects: %skip
 one:                                              ; counts have 32 bits in CPython 3.12 and later
   %object.at = getelementptr i64, ptr %objects.at, i64 %o
   %object = load ptr, ptr %object.at
@@ -189,14 +170,11 @@ one:                                              ; counts have 32 bits in CPyth
   %count.at = getelementptr i64, ptr %counts.at, i64 %o
   %wanted = load i32, ptr %count.at
   %o.next = add i64 %o, 1
-  %is.alone = icmp eq i32 %owners, %wanted
-  br i1 %is.alone, label %each, label %next
+  if i32 %owners == %wanted: %each else %next
 
 ENTER       the table is in use from here on
   %others = load i64, ptr %in.use
-  %is.free = icmp eq i64 %others, 0
-  br i1 %is.free, label %enter, label %missed
-enter:
+  if i64 %others != 0: %missed
   store i64 1, ptr %in.use
   store i1 true, ptr %entered.at
   br label %next
@@ -205,9 +183,7 @@ SET         setattr(a, name b, what register c holds); d as in ATTRIBUTE
   %owner = load ptr, ptr %a.register
   %new = load ptr, ptr %c.register
   %slot.at = call ptr @slot_of(ptr %owner, i64 %d)
-  %is.slot = icmp ne ptr %slot.at, null
-  br i1 %is.slot, label %slot, label %any
-slot:
+  if ptr %slot.at == null: %any
   %former = load ptr, ptr %slot.at
   call void @own(ptr %new)
   store ptr %new, ptr %slot.at
@@ -215,8 +191,7 @@ slot:
   br label %next
 any:
   %failed = call i32 @PyObject_SetAttr(ptr %owner, ptr %b.object, ptr %new)
-  %raised = icmp ne i32 %failed, 0
-  br i1 %raised, label %problem, label %next
+  if i32 %failed != 0: %problem else %next
 
 ADDRESS     the word at a = the address that b, an int, is, plus number c
   %number = load ptr, ptr %b.register
@@ -230,15 +205,13 @@ INTEGER     the word at a = the int that b is
   %number = load ptr, ptr %b.register
   %word = call i64 @PyLong_AsLongLong(ptr %number)
   store i64 %word, ptr %a.word
-  %is.odd = icmp eq i64 %word, -1
-  br i1 %is.odd, label %doubt, label %next
+  if i64 %word == -1: %doubt else %next
 
 REAL        the word at a = the float that b is, as a double
   %number = load ptr, ptr %b.register
   %word = call double @PyFloat_AsDouble(ptr %number)
   store double %word, ptr %a.word
-  %is.odd = fcmp oeq double %word, -1.0
-  br i1 %is.odd, label %doubt, label %next
+  if double %word oeq -1.0: %doubt else %next
 
 COPY        the word at a = the word at b
   %word = load i64, ptr %b.object

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from genesis.runtime.executor_ir import FAULT_WORDS
 from genesis.runtime.instructions_ir import HEADER_WORDS, NUMBER_OF, interpret_ir
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile, text_source
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
@@ -210,7 +210,7 @@ def are_possible() -> bool:
 
 def interpret_source() -> KernelSource:
     """The interpreter of instructions."""
-    return KernelSource("genesis_interpret", interpret_ir(), interpret_ir)
+    return text_source("genesis_interpret", interpret_ir())
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 
-from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.executor_ir import program_ir
 from genesis.runtime.instruction_set import INSTRUCTIONS
 from genesis.runtime.object_words import VERSION
@@ -47,16 +46,12 @@ entry:
   call void @llvm.memcpy.p0.p0.i64(ptr %constant.registers, ptr %constants, i64 %constant.bytes, i1 false)
   store i1 false, ptr %entered.at
   store ptr %first, ptr %instruction.at
-  br label %take
 take:
   %t = phi i64 [ 0, %entry ], [ %t.next, %take.one ]
-  %taking = icmp ult i64 %t, %count
-  br i1 %taking, label %take.one, label %next
+  if i64 %t uge %count: %next
 take.one:
-  %given.at = getelementptr ptr, ptr %given, i64 %t
-  %taken.at = getelementptr ptr, ptr %registers, i64 %t
-  %taken = load ptr, ptr %given.at
-  store ptr %taken, ptr %taken.at
+  %taken = load ptr, ptr %given[%t]
+  store ptr %taken, ptr %registers[%t]
   call void @own(ptr %taken)
   %t.next = add i64 %t, 1
   br label %take
@@ -78,9 +73,7 @@ next:
 BODIES
 put:
   %value = phi ptr VALUES
-  %nothing = icmp eq ptr %value, null
-  br i1 %nothing, label %problem, label %put.value
-put.value:
+  if ptr %value == null: %problem
   %former = load ptr, ptr %a.register
   store ptr %value, ptr %a.register
   call void @disown(ptr %former)
@@ -92,67 +85,49 @@ skip:
 
 doubt:                                            ; -1 may stand for an exception
   %error = call ptr @PyErr_Occurred()
-  %no.error = icmp eq ptr %error, null
-  br i1 %no.error, label %next, label %problem
+  if ptr %error == null: %next
 problem:                                          ; a guard that raises does not hold, but an interrupt is one
   %is.entered = load i1, ptr %entered.at
-  br i1 %is.entered, label %leave.raising, label %exception.kind
-exception.kind:
+  if %is.entered: %leave.raising
   %is.ordinary = call i32 @PyErr_ExceptionMatches(ptr %exception)
-  %ordinary = icmp ne i32 %is.ordinary, 0
-  br i1 %ordinary, label %clear, label %leave.raising
-clear:
+  if i32 %is.ordinary == 0: %leave.raising
   call void @PyErr_Clear()
   br label %missed
 leave.raising:
   br label %leave
 missed:
   call void @own(ptr %missed.object)
-  br label %leave
 
 leave:
   %result = phi ptr [ %RETURN.returned, %RETURN ], [ null, %leave.raising ], [ %missed.object, %missed ]
   %was.entered = load i1, ptr %entered.at
-  br i1 %was.entered, label %free, label %drop
+  unless %was.entered: %drop
 free:
   store i64 0, ptr %in.use
-  br label %drop
 drop:
   %r = phi i64 [ 0, %leave ], [ 0, %free ], [ %r.next, %drop.one ]
-  %dropping = icmp ult i64 %r, %registers.count
-  br i1 %dropping, label %drop.one, label %end
+  if i64 %r uge %registers.count: ret ptr %result
 drop.one:
-  %dropped.at = getelementptr ptr, ptr %registers, i64 %r
-  %dropped = load ptr, ptr %dropped.at
+  %dropped = load ptr, ptr %registers[%r]
   call void @disown(ptr %dropped)
   %r.next = add i64 %r, 1
   br label %drop
-end:
-  ret ptr %result
 }
 
 ; Where the slot that %slot {class, offset} describes is in %object; null if it describes none, or one of another class.
 define internal ptr @slot_of(ptr %object, i64 %slot) alwaysinline {
   %slot.at = inttoptr i64 %slot to ptr
-  %is.any = icmp ne i64 %slot, 0
-  br i1 %is.any, label %compare, label %none
-compare:
+  if i64 %slot == 0: ret ptr null
   %class = call ptr @class_of(ptr %object)
   %slot.class = load ptr, ptr %slot.at
-  %has.slot = icmp eq ptr %class, %slot.class
-  br i1 %has.slot, label %found, label %none
-found:
-  %offset.at = getelementptr i64, ptr %slot.at, i64 1
-  %offset = load i64, ptr %offset.at
+  if ptr %class != %slot.class: ret ptr null
+  %offset = load i64, ptr %slot.at[1]
   %value.at = getelementptr i8, ptr %object, i64 %offset
   ret ptr %value.at
-none:
-  ret ptr null
 }
 
 define internal ptr @class_of(ptr %object) alwaysinline {
-  %class.at = getelementptr ptr, ptr %object, i64 1
-  %class = load ptr, ptr %class.at
+  %class = load ptr, ptr %object[1]
   ret ptr %class
 }
 
@@ -188,4 +163,4 @@ def interpret_ir() -> str:
         "OWNING": owning_ir(),
     }
     text = re.sub("|".join(parts), lambda name: parts[name[0]], _INTERPRET)
-    return program_ir() + with_fields(text.replace("VERSION_OFFSET", str(VERSION or 0)))
+    return program_ir() + text.replace("VERSION_OFFSET", str(VERSION or 0))

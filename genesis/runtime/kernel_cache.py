@@ -15,6 +15,7 @@ from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.logs import CompilingLine, tell
 from genesis.runtime.private_directory import cache_directory
+from genesis.runtime.short_ir import spelled_out
 from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
 
@@ -169,7 +170,12 @@ kernel_cache = KernelCache(lambda: cache_directory("kernels"))
 get_or_compile = kernel_cache.get_or_compile
 
 
-def compiled(symbol: str, llvm_ir: str) -> int:
+def text_source(symbol: str, text: str) -> KernelSource:
+    """The source of the function `symbol` of a text, which may have the forms of `short_ir`."""
+    return KernelSource(symbol, text, lambda: spelled_out(text))
+
+
+def compiled(symbol: str, text: str) -> int:
     """The address of the function `symbol` of a text."""
-    [address] = get_or_compile([KernelSource(symbol, llvm_ir, lambda: llvm_ir)])
+    [address] = get_or_compile([text_source(symbol, text)])
     return address

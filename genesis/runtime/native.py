@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from genesis.runtime import executor_ir
 from genesis.runtime.completion import Completion, Fault
 from genesis.runtime.counters import counts
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile, text_source
 from genesis.runtime.team import team
 from genesis.runtime.timeline import Launches, timeline
 
@@ -91,7 +91,7 @@ def builtin(name: bytes, address: int, flags: int, *first: object) -> Callable[.
 
 def run_source() -> KernelSource:
     """The source of the executor."""
-    return KernelSource("genesis_run", executor_ir.run_ir(), executor_ir.run_ir)
+    return text_source("genesis_run", executor_ir.run_ir())
 
 
 @functools.cache

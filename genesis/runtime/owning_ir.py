@@ -12,19 +12,12 @@ define internal void @own(ptr %object) alwaysinline {
   ret void
 }
 define internal void @disown(ptr %object) alwaysinline {
-entry:
-  %nothing = icmp eq ptr %object, null
-  br i1 %nothing, label %end, label %something
-something:
+  if ptr %object == null: ret void
   %count = load i64, ptr %object
   %less = sub i64 %count, 1
   store i64 %less, ptr %object
-  %is.last = icmp eq i64 %less, 0
-  br i1 %is.last, label %last, label %end
-last:
+  if i64 %less != 0: ret void
   call void @_Py_Dealloc(ptr %object)
-  br label %end
-end:
   ret void
 }
 declare void @_Py_Dealloc(ptr)

@@ -80,12 +80,9 @@ define internal void @unlock(ptr %mutex) {
 
 ; The lock is freed with the mutex held: whoever released it has left it by then.
 define internal void @sleep(ptr %condition, ptr %mutex) {
-entry:
   %sleeper = alloca %sleeper
   %lock = call ptr @PyThread_allocate_lock()
-  %refused = icmp eq ptr %lock, null
-  br i1 %refused, label %look.again, label %enter
-look.again:
+  if ptr %lock != null: %enter
   call void @unlock(ptr %mutex)
   call void @lock(ptr %mutex)
   ret void
@@ -105,33 +102,23 @@ enter:
 }
 
 define internal void @wake(ptr %condition) {
-entry:
   %sleeper = load ptr, ptr %condition
-  %nobody = icmp eq ptr %sleeper, null
-  br i1 %nobody, label %done, label %one
-one:
+  if ptr %sleeper == null: ret void
   %next = load ptr, ptr %sleeper
   store ptr %next, ptr %condition
   %lock.at = getelementptr %sleeper, ptr %sleeper, i32 0, i32 1
   %lock = load ptr, ptr %lock.at
   call void @PyThread_release_lock(ptr %lock)
-  br label %done
-done:
   ret void
 }
 
 define internal void @wake_all(ptr %condition) {
 entry:
-  br label %look
 look:
   %sleeper = load ptr, ptr %condition
-  %nobody = icmp eq ptr %sleeper, null
-  br i1 %nobody, label %done, label %one
-one:
+  if ptr %sleeper == null: ret void
   call void @wake(ptr %condition)
   br label %look
-done:
-  ret void
 }
 
 declare ptr @PyThread_allocate_lock()
@@ -155,8 +142,7 @@ define internal void @read_clock(ptr %time) {
   %seconds = sdiv i64 %now, 1000000000
   %nanoseconds = srem i64 %now, 1000000000
   store i64 %seconds, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  store i64 %nanoseconds, ptr %rest.at
+  store i64 %nanoseconds, ptr %time[1]
   ret void
 }
 """
@@ -165,8 +151,7 @@ _POSIX_REST = """
 define internal void @rest(i64 %nanoseconds) {
   %time = alloca [2 x i64]
   store i64 0, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  store i64 %nanoseconds, ptr %rest.at
+  store i64 %nanoseconds, ptr %time[1]
   call i32 @nanosleep(ptr %time, ptr null)
   ret void
 }
@@ -177,18 +162,13 @@ declare i32 @nanosleep(ptr, ptr)
 # Sleep: wait for a lock that is never released.
 _PORTABLE_REST = """
 define internal void @rest(i64 %nanoseconds) {
-entry:
   %lock = call ptr @PyThread_allocate_lock()
-  %refused = icmp eq ptr %lock, null
-  br i1 %refused, label %done, label %wait
-wait:
+  if ptr %lock == null: ret void
   %microseconds = udiv i64 %nanoseconds, 1000
   call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
   call i32 @PyThread_acquire_lock_timed(ptr %lock, i64 %microseconds, i32 0)
   call void @PyThread_release_lock(ptr %lock)
   call void @PyThread_free_lock(ptr %lock)
-  br label %done
-done:
   ret void
 }
 
@@ -225,23 +205,16 @@ define internal void @bar(ptr %processors, i64 %processor) {
 
 ; Leave processor %taken, if this thread runs there and may run elsewhere.
 define internal void @make_room(i64 %taken) {
-entry:
   %allowed = alloca [128 x i8], align 8
   %elsewhere = alloca [128 x i8], align 8
   %here = call i64 @processor()
-  %same = icmp eq i64 %here, %taken
-  %known = icmp ult i64 %here, 1024
-  %must = and i1 %same, %known
-  br i1 %must, label %ask, label %stay
-ask:
+  unless i64 %here == %taken and i64 %here ult 1024: ret void
   store [128 x i8] zeroinitializer, ptr %allowed, align 8
   call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
   call void @llvm.memcpy.p0.p0.i64(ptr %elsewhere, ptr %allowed, i64 128, i1 false)
   call void @bar(ptr %elsewhere, i64 %here)
   %refused = call i32 @sched_setaffinity(i32 0, i64 128, ptr %elsewhere)   ; EINVAL, if there is no other
   call i32 @sched_setaffinity(i32 0, i64 128, ptr %allowed)
-  br label %stay
-stay:
   ret void
 }
 
@@ -257,15 +230,12 @@ entry:
   %processors = alloca [128 x i8], align 8
   store [128 x i8] zeroinitializer, ptr %processors, align 8
   call i32 @sched_getaffinity(i32 0, i64 128, ptr %processors)
-  %known = icmp ult i64 %taken, 1024
-  br i1 %known, label %bar, label %next
+  if i64 %taken uge 1024: %next
 bar:
   call void @bar(ptr %processors, i64 %taken)
-  br label %next
 next:
   %p = phi i64 [ 1, %entry ], [ 1, %bar ], [ %p.next, %one ]
-  %more = icmp ule i64 %p, %helpers
-  br i1 %more, label %one, label %finished
+  if i64 %p ugt %helpers: ret void
 one:
   %thread.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %p, i64 3
   %thread = load atomic i64, ptr %thread.at monotonic, align 8
@@ -273,8 +243,6 @@ one:
   call i32 @sched_setaffinity(i32 %narrow, i64 128, ptr %processors)   ; EINVAL, if that leaves none
   %p.next = add i64 %p, 1
   br label %next
-finished:
-  ret void
 }
 
 declare i64 @syscall(i64, ...)

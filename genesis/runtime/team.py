@@ -12,7 +12,7 @@ from array import array
 
 from genesis.runtime import team_ir
 from genesis.runtime.fork import fork_safe_lock
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile, text_source
 from genesis.runtime.number_of_threads import MOST_WORKERS
 from genesis.runtime.system import at_fork, make_condition, make_mutex, start_thread
 from genesis.runtime.uninterrupted import uninterrupted
@@ -99,7 +99,7 @@ class Team:
 
 def worker_source() -> KernelSource:
     """The loop of a worker."""
-    return KernelSource("genesis_worker", team_ir.worker_ir(), team_ir.worker_ir)
+    return text_source("genesis_worker", team_ir.worker_ir())
 
 
 def _log_word(index: int) -> int:

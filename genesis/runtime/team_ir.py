@@ -20,7 +20,7 @@ consistent: with a weaker order each could miss the other, and both would sleep.
 
 from __future__ import annotations
 
-from genesis.runtime.chunk_ir import CHUNK, with_fields
+from genesis.runtime.chunk_ir import CHUNK
 from genesis.runtime.system_ir import CLOCK, LOCKS, PAUSE, PLACEMENT
 
 # Offsets, in words, into the team: where team.py writes.
@@ -42,7 +42,6 @@ _TAKE_PART = """
 define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
 entry:
   %participants = call i64 @participants(ptr %team, ptr %launch)
-  br label %range
 range:
   %r = phi i64 [ 0, %entry ], [ %r.next, %done ]
   %further = add i64 %worker, %r
@@ -50,23 +49,16 @@ range:
   %next.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %whose, i64 5
   %end.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %whose, i64 6
   %end = load atomic i64, ptr %end.at monotonic, align 8
-  br label %look
 look:                                             ; before a write, which would take the line from all others
   %next = load atomic i64, ptr %next.at monotonic, align 8
-  %some = icmp ult i64 %next, %end
-  br i1 %some, label %take, label %done
-take:
+  if i64 %next uge %end: %done
   %chunk = atomicrmw add ptr %next.at, i64 1 monotonic
-  %got = icmp ult i64 %chunk, %end
-  br i1 %got, label %one, label %done
-one:
+  if i64 %chunk uge %end: %done
   call void @run_chunk(ptr %launch, i64 %chunk, i64 %worker)
   br label %look
 done:
   %r.next = add i64 %r, 1
-  %more = icmp ult i64 %r.next, %participants
-  br i1 %more, label %range, label %finished
-finished:
+  if i64 %r.next ult %participants: %range
   ret void
 }
 
@@ -84,16 +76,10 @@ define internal i64 @participants(ptr %team, ptr %launch) alwaysinline {
 _TAKE_PART_LOGGED = """
 ; As take_part; notes when it began and ended in the worker's log, if there is one that is not full.
 define internal void @take_part_logged(ptr %log, ptr %team, ptr %launch, i64 %worker) {
-entry:
-  %is.off = icmp eq ptr %log, null
-  br i1 %is.off, label %untimed, label %on
-on:
+  if ptr %log == null: %untimed
   %entries = load i64, ptr %log
-  %most.at = getelementptr i64, ptr %log, i64 1
-  %most = load i64, ptr %most.at
-  %has.room = icmp ult i64 %entries, %most
-  br i1 %has.room, label %timed, label %untimed
-timed:
+  %most = load i64, ptr %log[1]
+  if i64 %entries uge %most: %untimed
   %words = shl i64 %entries, 2
   %begin.word = add i64 %words, 2
   %end.word = add i64 %words, 4
@@ -114,52 +100,41 @@ untimed:
 _WORKER = """
 ; A worker's loop: wait for a ticket, claim it, take part, wake the caller if it was the last to finish.
 define ptr @genesis_worker(ptr %mailbox) {
-entry:
   %team.at = getelementptr i64, ptr %mailbox, i64 1
   %team = load ptr, ptr %team.at
-  %index.at = getelementptr i64, ptr %mailbox, i64 2
-  %index = load i64, ptr %index.at
-  %thread.at = getelementptr i64, ptr %mailbox, i64 3
+  %index = load i64, ptr %mailbox[2]
   %thread = call i64 @thread()
-  store atomic i64 %thread, ptr %thread.at monotonic, align 8
+  store atomic i64 %thread, ptr %mailbox[3] monotonic, align 8
   fields %team: 1 launch.at, 5 parked, 7 pending, 8 caller.parked, 10 mutex, 11 work, 12 done
-  br label %wait
 
 wait:
-  br label %spin
 spin:
   %spins = phi i64 [ 0, %wait ], [ %spins.next, %pause ]
   %seen = load atomic i64, ptr %mailbox acquire, align 8
   %seen.odd = trunc i64 %seen to i1
-  br i1 %seen.odd, label %claim, label %pause
+  if %seen.odd: %claim
 pause:
   PAUSE
   %spins.next = add i64 %spins, 1
-  %patient = icmp ult i64 %spins.next, WORKER_SPINS
-  br i1 %patient, label %spin, label %park
-park:
+  if i64 %spins.next ult WORKER_SPINS: %spin
   call void @lock(ptr %mutex)
   atomicrmw add ptr %parked, i64 1 seq_cst
-  br label %asleep
 asleep:
   %woken = load atomic i64, ptr %mailbox seq_cst, align 8
   %woken.odd = trunc i64 %woken to i1
-  br i1 %woken.odd, label %unpark, label %sleep
-sleep:
+  if %woken.odd: %unpark
   call void @sleep(ptr %work, ptr %mutex)
   br label %asleep
 unpark:
   atomicrmw sub ptr %parked, i64 1 seq_cst
   call void @unlock(ptr %mutex)
-  br label %claim
 
 claim:
   %ticket = phi i64 [ %seen, %spin ], [ %woken, %unpark ]
   %even = sub i64 %ticket, 1
   %claim.result = cmpxchg ptr %mailbox, i64 %ticket, i64 %even acquire monotonic
   %claimed = extractvalue { i64, i1 } %claim.result, 1
-  br i1 %claimed, label %mine, label %wait
-mine:
+  unless %claimed: %wait
   load %team: 3 i64 processor
   call void @make_room(i64 %processor)
   %launch = load ptr, ptr %launch.at
@@ -167,13 +142,9 @@ mine:
   %log = load ptr, ptr %log.at
   call void @take_part_logged(ptr %log, ptr %team, ptr %launch, i64 %index)
   %left = atomicrmw sub ptr %pending, i64 1 seq_cst
-  %was.last = icmp eq i64 %left, 1
-  br i1 %was.last, label %tell, label %wait
-tell:
+  if i64 %left != 1: %wait
   %asleep.caller = load atomic i64, ptr %caller.parked seq_cst, align 8
-  %must.wake = icmp ne i64 %asleep.caller, 0
-  br i1 %must.wake, label %wake, label %wait
-wake:
+  if i64 %asleep.caller == 0: %wait
   call void @lock(ptr %mutex)
   call void @wake(ptr %done)
   call void @unlock(ptr %mutex)
@@ -197,7 +168,6 @@ entry:
   %ticket = add i64 %ticket.before, 2
   store i64 %ticket, ptr %ticket.at
   load %launch: 5 i64 chunks
-  br label %divide
 
 divide:                                           ; all before the first ticket: who has one may read any range
   %d = phi i64 [ 0, %entry ], [ %d.next, %divide ]
@@ -209,13 +179,11 @@ divide:                                           ; all before the first ticket:
   %end.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %d, i64 6
   store atomic i64 %begin, ptr %next.at monotonic, align 8
   store atomic i64 %end, ptr %end.at monotonic, align 8
-  %divided = icmp eq i64 %d.next, %participants
-  br i1 %divided, label %post, label %divide
+  if i64 %d.next == %participants: %post else %divide
 
 post:
   %p = phi i64 [ 1, %divide ], [ %p.next, %post.one ]
-  %posting = icmp ule i64 %p, %helpers
-  br i1 %posting, label %post.one, label %posted
+  if i64 %p ugt %helpers: %posted
 post.one:
   %post.to = getelementptr %team, ptr %team, i32 0, i32 13, i64 %p
   store atomic i64 %ticket, ptr %post.to release, align 8
@@ -224,33 +192,25 @@ post.one:
 posted:
   fence seq_cst
   %sleepers = load atomic i64, ptr %parked seq_cst, align 8
-  %any.asleep = icmp ne i64 %sleepers, 0
-  br i1 %any.asleep, label %wake, label %own
-wake:
+  if i64 %sleepers == 0: %own
   call void @place_workers(ptr %team, i64 %helpers, i64 %processor)
   call void @lock(ptr %mutex)
   call void @wake_all(ptr %work)
   call void @unlock(ptr %mutex)
   call void @place_workers(ptr %team, i64 %helpers, i64 -1)
-  br label %own
 
 own:
   call void @take_part(ptr %team, ptr %launch, i64 0)
-  br label %steal
 
 steal:                                            ; tickets of workers that have not begun
   %s = phi i64 [ 1, %own ], [ %s.next, %stolen ]
-  %stealing = icmp ule i64 %s, %helpers
-  br i1 %stealing, label %steal.one, label %wait
-steal.one:
+  if i64 %s ugt %helpers: %wait
   %steal.from = getelementptr %team, ptr %team, i32 0, i32 13, i64 %s
   %even = sub i64 %ticket, 1
   %steal.result = cmpxchg ptr %steal.from, i64 %ticket, i64 %even acquire monotonic
   %got = extractvalue { i64, i1 } %steal.result, 1
-  br i1 %got, label %steal.run, label %stolen
-steal.run:
+  unless %got: %stolen
   atomicrmw sub ptr %pending, i64 1 seq_cst
-  br label %stolen
 stolen:
   %s.next = add i64 %s, 1
   br label %steal
@@ -258,29 +218,21 @@ stolen:
 wait:
   %spins = phi i64 [ 0, %steal ], [ %spins.next, %pause ]
   %left = load atomic i64, ptr %pending acquire, align 8
-  %joined = icmp eq i64 %left, 0
-  br i1 %joined, label %finished, label %pause
+  if i64 %left == 0: ret void
 pause:
   PAUSE
   %spins.next = add i64 %spins, 1
-  %patient = icmp ult i64 %spins.next, CALLER_SPINS
-  br i1 %patient, label %wait, label %park
-park:
+  if i64 %spins.next ult CALLER_SPINS: %wait
   call void @lock(ptr %mutex)
   store atomic i64 1, ptr %caller.parked seq_cst, align 8
-  br label %asleep
 asleep:
   %left.asleep = load atomic i64, ptr %pending seq_cst, align 8
-  %joined.asleep = icmp eq i64 %left.asleep, 0
-  br i1 %joined.asleep, label %unpark, label %sleep
-sleep:
+  if i64 %left.asleep == 0: %unpark
   call void @sleep(ptr %done, ptr %mutex)
   br label %asleep
 unpark:
   store atomic i64 0, ptr %caller.parked seq_cst, align 8
   call void @unlock(ptr %mutex)
-  br label %finished
-finished:
   ret void
 }
 """
@@ -288,13 +240,13 @@ finished:
 
 def fork_join_ir() -> str:
     """The functions that run a launch: `void @run_chunk` alone, `void @fork_join` with the team."""
-    return with_fields(_shared() + _FORK_JOIN.replace("PAUSE", PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS)))
+    return _shared() + _FORK_JOIN.replace("PAUSE", PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS))
 
 
 def worker_ir() -> str:
     """The module that defines `ptr genesis_worker(mailbox)`, the body of a worker's thread."""
     worker = _WORKER.replace("PAUSE", PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS)).replace("LOG_WORD", str(MAILBOX_LOG))
-    return with_fields(_shared() + CLOCK + _TAKE_PART_LOGGED + worker)
+    return _shared() + CLOCK + _TAKE_PART_LOGGED + worker
 
 
 def _shared() -> str:

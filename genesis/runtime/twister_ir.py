@@ -109,38 +109,30 @@ entry:
   %position.at = getelementptr i32, ptr %key, i64 {KEY}
   %position.word = load i32, ptr %position.at
   %position = zext i32 %position.word to i64
-  br label %next
 next:
   %from = phi i64 [ %position, %entry ], [ %to, %give ]
   %given = phi i64 [ 0, %entry ], [ %given.next, %give ]
   %left = sub i64 %count, %given
-  %done = icmp eq i64 %left, 0
-  br i1 %done, label %finished, label %more
+  if i64 %left == 0: %finished
 more:
-  %used = icmp uge i64 %from, {KEY}
-  br i1 %used, label %renew, label %temper
+  if i64 %from ult {KEY}: %temper
 renew:
   call void @llvm.memcpy.p0.p0.i64(ptr %keys, ptr %key, i64 {4 * KEY}, i1 0)
-  br label %advance
 advance:
   %i = phi i64 [ 0, %renew ], [ %i.next, %advance ]
 {_next_key()}
   %i.next = add i64 %i, 8
-  %advanced = icmp eq i64 %i.next, {KEY}
-  br i1 %advanced, label %keep, label %advance
+  if i64 %i.next != {KEY}: %advance
 keep:
   %new = getelementptr i32, ptr %keys, i64 {KEY}
   call void @llvm.memcpy.p0.p0.i64(ptr %key, ptr %new, i64 {4 * KEY}, i1 0)
-  br label %temper
 temper:
   %begin = phi i64 [ %from, %more ], [ 0, %keep ]
-  br label %one
 one:
   %j = phi i64 [ 0, %temper ], [ %j.next, %one ]
 {_tempered().replace("%v", "%w")}
   %j.next = add i64 %j, 8
-  %whole = icmp eq i64 %j.next, {KEY}
-  br i1 %whole, label %give, label %one
+  if i64 %j.next != {KEY}: %one
 give:
   %there = sub i64 {KEY}, %begin
   %few = icmp ult i64 %left, %there
@@ -170,17 +162,13 @@ define void @{name}(ptr %data, i64 %blocks{parameters}) {{
 entry:
 {prologue}
   %end = mul i64 %blocks, {step}
-  br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.next, %one ]
-  %done = icmp eq i64 %i, %end
-  br i1 %done, label %finished, label %one
+  if i64 %i == %end: ret void
 one:
 {body}
   %i.next = add i64 %i, {step}
   br label %next
-finished:
-  ret void
 }}
 """
 
@@ -260,11 +248,9 @@ declare {kind} @llvm.fma.{"f32" if kind == "float" else "f64"}({kind}, {kind}, {
 
 define void @genesis_spread_{kind}(ptr noalias %data, i64 %count, {kind} %width, {kind} %start) {{
 entry:
-  br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.next, %one ]
-  %done = icmp eq i64 %i, %count
-  br i1 %done, label %finished, label %one
+  if i64 %i == %count: ret void
 one:
   %at = getelementptr {kind}, ptr %data, i64 %i
   %even = load {kind}, ptr %at
@@ -272,8 +258,6 @@ one:
   store {kind} %spread, ptr %at
   %i.next = add i64 %i, 1
   br label %next
-finished:
-  ret void
 }}
 """
 
@@ -288,20 +272,16 @@ define void @genesis_shuffle(ptr %order, ptr %words, i64 %count) {{
 entry:
   %partners = alloca [{_SHUFFLED} x i64]
   %last = sub i64 %count, 1
-  br label %next
 next:
   %begin = phi i64 [ 0, %entry ], [ %end, %swapped ]
-  %done = icmp sge i64 %begin, %last
-  br i1 %done, label %finished, label %stretch
+  if i64 %begin sge %last: ret void
 stretch:
   %whole = add i64 %begin, {_SHUFFLED}
   %few = icmp slt i64 %last, %whole
   %end = select i1 %few, i64 %last, i64 %whole
-  br label %find
 find:
   %i = phi i64 [ %begin, %stretch ], [ %i.next, %find ]
-  %word.at = getelementptr i32, ptr %words, i64 %i
-  %word = load i32, ptr %word.at
+  %word = load i32, ptr %words[%i]
   %left = sub i64 %count, %i
   %left.word = trunc i64 %left to i32
   %ahead = urem i32 %word, %left.word
@@ -310,16 +290,13 @@ find:
   %at = getelementptr i64, ptr %order, i64 %partner
   call void @llvm.prefetch.p0(ptr %at, i32 1, i32 3, i32 1)
   %number = sub i64 %i, %begin
-  %noted = getelementptr i64, ptr %partners, i64 %number
-  store i64 %partner, ptr %noted
+  store i64 %partner, ptr %partners[%number]
   %i.next = add i64 %i, 1
-  %found = icmp eq i64 %i.next, %end
-  br i1 %found, label %swap, label %find
+  if i64 %i.next != %end: %find
 swap:
   %k = phi i64 [ %begin, %find ], [ %k.next, %swap ]
   %k.number = sub i64 %k, %begin
-  %k.noted = getelementptr i64, ptr %partners, i64 %k.number
-  %other = load i64, ptr %k.noted
+  %other = load i64, ptr %partners[%k.number]
   %here = getelementptr i64, ptr %order, i64 %k
   %there = getelementptr i64, ptr %order, i64 %other
   %x = load i64, ptr %here
@@ -327,11 +304,8 @@ swap:
   store i64 %y, ptr %here
   store i64 %x, ptr %there
   %k.next = add i64 %k, 1
-  %all = icmp eq i64 %k.next, %end
-  br i1 %all, label %swapped, label %swap
+  if i64 %k.next != %end: %swap
 swapped:
   br label %next
-finished:
-  ret void
 }}
 """

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from genesis.runtime.chunk_ir import with_fields
 from genesis.runtime.object_words import slot_offset
 from genesis.runtime.owning_ir import owning_ir
+from genesis.runtime.short_ir import spelled_out
 from genesis.tensor.known_calls.key_ir import key_ir
 from genesis.tensor.known_calls.record_ir import record_ir
 from genesis.tensor.known_calls.setting_ir import setting_token_ir
@@ -80,5 +80,5 @@ def call_ir(kinds: Mapping[str, type], names: Sequence[str]) -> str:
     functions = tensor_token_ir() + setting_token_ir() + key_ir() + record_ir() + trace_ir() + thread_ir()
     functions = "".join(map(with_objects, re.split("^(?=define )", functions, flags=re.MULTILINE)))
     functions = functions.replace("OBJECT_NEW", str(len(names)))
-    text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, with_fields(functions), flags=re.MULTILINE)
-    return structs + text + owning_ir() + _DECLARATIONS
+    text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, spelled_out(functions), flags=re.MULTILINE)
+    return structs + text + spelled_out(owning_ir()) + _DECLARATIONS

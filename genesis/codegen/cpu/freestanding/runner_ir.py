@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu.freestanding.interface import Copy, Interface
-from genesis.runtime.chunk_ir import CHUNK, with_fields
+from genesis.runtime.chunk_ir import CHUNK
 from genesis.runtime.executor_ir import FAULT_WORDS, relocate_ir
 from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
+from genesis.runtime.short_ir import spelled_out
 
 _MAIN = """
 %relocation = type { ptr, i64, i64 }
@@ -17,26 +18,18 @@ _MAIN = """
 define i32 @NAME_load(ptr %path) {
   call void @NAME_free()
   %file = call ptr @fopen(ptr %path, ptr @mode)
-  %missing = icmp eq ptr %file, null
-  br i1 %missing, label %no.file, label %opened
-no.file:
+  if ptr %file != null: %opened
   ret i32 1
 opened:
   %new = call ptr @aligned_alloc(i64 64, i64 TOTAL_BYTES)
-  %none = icmp eq ptr %new, null
-  br i1 %none, label %no.memory, label %reading
-no.memory:
+  if ptr %new != null: %reading
   call i32 @fclose(ptr %file)
   ret i32 3
 reading:
   %count = call i64 @fread(ptr %new, i64 1, i64 WEIGHTS_BYTES, ptr %file)
   %next = call i32 @fgetc(ptr %file)
   call i32 @fclose(ptr %file)
-  %whole = icmp eq i64 %count, WEIGHTS_BYTES
-  %ended = icmp eq i32 %next, -1
-  %right = and i1 %whole, %ended
-  br i1 %right, label %read, label %other
-other:
+  if i64 %count == WEIGHTS_BYTES and i32 %next == -1: %read
   call void @free(ptr %new)
   ret i32 2
 read:
@@ -52,11 +45,8 @@ define void @NAME_free() {
 }
 
 define i32 @NAME_run(ptr %inputs, ptr %outputs) {
-entry:
   %memory = load ptr, ptr @memory
-  %unloaded = icmp eq ptr %memory, null
-  br i1 %unloaded, label %not.loaded, label %fill
-not.loaded:
+  if ptr %memory != null: %fill
   ret i32 -1
 fill:
   %fault = getelementptr i64, ptr @words, i64 FAULT_WORD
@@ -69,20 +59,15 @@ SLOTS
 RELOCATE
 launch.next:
   %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
-  %launching = icmp ult i64 %l, LAUNCHES
-  br i1 %launching, label %launch.one, label %finished
-launch.one:
+  if i64 %l uge LAUNCHES: %finished
   %launches = load ptr, ptr getelementptr (i64, ptr @words, i64 1)
   %launch = getelementptr %launch, ptr %launches, i64 %l
   call void @run_chunk(ptr %launch, i64 0, i64 0)
   %l.next = add i64 %l, 1
   %flag = load i64, ptr %fault
-  %faulted = icmp ne i64 %flag, 0
-  br i1 %faulted, label %failed, label %launched
+  if i64 %flag != 0: ret i32 4
 launched:
   br label %launch.next
-failed:
-  ret i32 4
 finished:
 COPIES
   ret i32 0
@@ -114,10 +99,7 @@ def runner_ir(
     for word, number in numbers.items():
         main = main.replace(word, str(number))
     declared = [f'declare void @"{kernel}"(i64, i64, ptr, i64)' for kernel in kernels]
-    return "\n".join([_words(layout), *data, *declared, CHUNK_IR, with_fields(main)])
-
-
-CHUNK_IR = with_fields(CHUNK)
+    return "\n".join([_words(layout), *data, *declared, spelled_out(CHUNK + main)])
 
 
 def _words(layout: ProgramLayout) -> str:

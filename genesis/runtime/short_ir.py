@@ -1,0 +1,95 @@
+"""LLVM IR as text, with shorter forms of what is written most; `spelled_out` makes LLVM's own of them.
+
+    if ptr %x == null or %is.odd: %label        a branch; without `else %other`, a false one goes on with the next line
+    unless i64 %k ult %n and ..: ret void       here a true one does; to return is as good as a label
+    load i64, ptr %p[%k]                        element %k of those at %p; stores, too
+    load %s: 1 i64 a, ..                        fields of the structure %s that %s points to; their addresses are %a.at, ..
+    fields %s: 1 a, ..                          addresses alone
+
+Comparisons are LLVM's predicates, but for == and !=. A block without an end goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+_LABEL = re.compile(r"([\w.]+):")
+_ENDS = re.compile(r"  (br|ret|switch) ")
+_FIELDS = re.compile(r"  (load|fields) %(\w+): (.*)")
+_ELEMENT = re.compile(r"(  (?:.* = load|store)(?: atomic)? (.+?)(?:,| \S+,) )ptr (\S+)\[(.+?)\](.*)")
+_BRANCH = re.compile(r"  (if|unless) (.+?): (%[\w.]+|ret [^;]+)(?: else (%[\w.]+))?")
+_COMPARISON = re.compile(r"(\S+) (\S+) (\S+) (\S+)")
+_PREDICATES = {"==": "eq", "!=": "ne"}
+
+
+def spelled_out(text: str) -> str:
+    """`text` without the shorter forms.
+
+    >>> print(spelled_out("  load %s: 1 i64 a"))
+      %a.at = getelementptr %s, ptr %s, i32 0, i32 1
+      %a = load i64, ptr %a.at
+    >>> print(spelled_out("  if i64 %k == 3: %done"))
+      %if.0.0 = icmp eq i64 %k, 3
+      br i1 %if.0.0, label %done, label %after.0
+    after.0:
+    """
+    return "\n".join(_spelled_out(text.split("\n")))
+
+
+def _spelled_out(lines: Sequence[str]) -> Iterator[str]:
+    goes_on = False  # whether the present block has no end yet
+    for number, line in enumerate(lines):
+        if label := _LABEL.match(line):
+            if goes_on:
+                yield f"  br label %{label[1]}"
+            goes_on = True
+            yield line
+        elif branch := _BRANCH.match(line):
+            following = _LABEL.match(next((line for line in lines[number + 1 :] if line and not line.startswith(";")), ""))
+            goes_to = branch[4] or f"%{following[1] if following else f'after.{number}'}"
+            yield from _branch(branch, goes_to, number)
+            goes_on = goes_to == f"%after.{number}"
+            if goes_on:
+                yield f"after.{number}:"
+        else:
+            goes_on = line.startswith("  ") and not _ENDS.match(line) if line else goes_on
+            yield from _instruction(line, number)
+
+
+def _branch(branch: re.Match[str], goes_to: str, number: int) -> Iterator[str]:
+    """A branch to its target, or to the label with which it goes on."""
+    how, condition, target, _ = branch.groups()
+    word = "and" if " and " in condition else "or"
+    so_far = ""
+    for k, term in enumerate(condition.split(f" {word} ")):
+        if comparison := _COMPARISON.fullmatch(term):
+            kind, left, predicate, right = comparison.groups()
+            instruction = "fcmp" if kind in ("float", "double") else "icmp"
+            yield f"  %if.{number}.{k} = {instruction} {_PREDICATES.get(predicate, predicate)} {kind} {left}, {right}"
+            term = f"%if.{number}.{k}"
+        if so_far:
+            yield f"  %if.{number}.{k}.all = {word} i1 {so_far}, {term}"
+            term = f"%if.{number}.{k}.all"
+        so_far = term
+    leaves = f"%return.{number}" if target.startswith("ret ") else target
+    yes, no = (leaves, goes_to) if how == "if" else (goes_to, leaves)
+    yield f"  br i1 {so_far}, label {yes}, label {no}"
+    if leaves != target:
+        yield from (f"{leaves[1:]}:", f"  {target}")
+
+
+def _instruction(line: str, number: int) -> Iterator[str]:
+    if found := _FIELDS.match(line):
+        what, struct, fields = found.groups()
+        for index, *kind, name in (field.split() for field in fields.split(", ")):
+            address = f"{name}.at" if kind else name
+            yield f"  %{address} = getelementptr %{struct}, ptr %{struct}, i32 0, i32 {index}"
+            if what == "load":
+                yield f"  %{name} = load {kind[0]}, ptr %{address}"
+    elif found := _ELEMENT.match(line):
+        before, kind, base, index, after = found.groups()
+        yield f"  %element.{number} = getelementptr {kind}, ptr {base}, i64 {index}"
+        yield f"{before}ptr %element.{number}{after}"
+    else:
+        yield line
