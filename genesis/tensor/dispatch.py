@@ -33,7 +33,7 @@ from genesis.tensor.handle import (
     tensor_of,
     tensors_in,
 )
-from genesis.tensor.known_calls.calls import KnownCalls
+from genesis.tensor.known_calls.calls import KnownCalls, native_call
 from genesis.tensor.long_traces import is_time_to_flush
 from genesis.tensor.new_programs import ended_before
 from genesis.tensor.size import Size
@@ -239,7 +239,7 @@ def _flush_long(trace: Trace, operation: Operation, code: CodeType | None, offse
         flush(trace)
 
 
-_known = KnownCalls(_by_python, _continued, _token_of_argument, _flush_long)
+_known = KnownCalls(native_call, _by_python, _continued, _token_of_argument, _flush_long)
 
 
 def _stepped(

@@ -308,8 +308,7 @@ def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):
     def fails(*functions):
         raise RuntimeError("no compiler")
 
-    calls = known_calls.KnownCalls(dispatch._known.by_python, *dispatch._known.others)
-    monkeypatch.setattr(known_calls, "native_call", fails)
+    calls = known_calls.KnownCalls(fails, dispatch._known.by_python)
     monkeypatch.setattr(dispatch, "_known", calls)
     x = genesis.tensor(_values((3,)))
     for _ in range(known_calls.OFTEN + 2):

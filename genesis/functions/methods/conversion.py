@@ -6,7 +6,7 @@ import builtins
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
+from genesis.tensor.known_calls.calls import KnownCalls, native_look
 from genesis.tensor.views import detach, share_data
 from genesis.tracing.memory import NUMBERS, Memory
 from genesis.tracing.recording_hooks import item_read, reads_forbidden, refuse, values_read
@@ -75,11 +76,22 @@ def item(self: Tensor) -> bool | int | float:
     >>> genesis.tensor([2.5]).item()
     2.5
     """
-    return _number(self)
+    return _looks.call(self, True)  # type: ignore[no-any-return]
+
+
+def _looked_at(tensor: Tensor, is_number: bool) -> Any:
+    """The values, by Python."""
+    if is_number:
+        return _number(tensor)
+    with LOCK:
+        return _memory_read(tensor).listed(tensor._array.node.dtype)
+
+
+_looks = KnownCalls(native_look, _looked_at)
 
 
 def _number(tensor: Tensor) -> bool | int | float:
-    """The one element."""
+    """The one element, by Python."""
     if thread_state.recorder is not None:
         return item_read(tensor)
     array = tensor._array if tensor._base is None else array_of(tensor)
@@ -102,15 +114,14 @@ def tolist(self: Tensor) -> Tree:
     >>> genesis.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    with LOCK:
-        return _memory_read(self).listed(self._array.node.dtype)
+    return _looks.call(self, False)  # type: ignore[no-any-return]
 
 
 @routed_access_method
 def __bool__(self: Tensor) -> bool:
-    if self.numel() != 1:
+    if self._array.node.shape and self.numel() != 1:
         raise ArgumentError(f"bool: the truth of a tensor of shape {self.shape} is ambiguous; use .any() or .all()")
-    return bool(_number(self))
+    return bool(_looks.call(self, True))
 
 
 @routed_access_method
@@ -120,7 +131,7 @@ def __float__(self: Tensor) -> float:
 
 @routed_access_method
 def __complex__(self: Tensor) -> complex:
-    return complex(_number(self))
+    return complex(_looks.call(self, True))
 
 
 @routed_access_method
@@ -129,7 +140,7 @@ def __int__(self: Tensor) -> int:
 
 
 def _real_item(name: str, tensor: Tensor) -> bool | int | float:
-    number = _number(tensor)
+    number = _looks.call(tensor, True)
     if isinstance(number, complex):
         raise TypeError(f"{name}: wants a real number, got {number}; take its real or imag, or abs()")
     return number
@@ -141,7 +152,7 @@ def __index__(self: Tensor) -> int:
         raise TypeError(f"index: only integer tensors of one element are indices, this one is {self.dtype.name}")
     if self.numel() != 1:
         raise TypeError(f"index: only integer tensors of one element are indices, this one has shape {self.shape}")
-    return operator.index(int(_number(self)))
+    return operator.index(int(_looks.call(self, True)))
 
 
 @method

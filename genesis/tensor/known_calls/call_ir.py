@@ -1,4 +1,4 @@
-"""A call that the trie knows, as LLVM IR: its key, its step of the trace, and the tensors of its results, without Python.
+"""Modules of LLVM IR: of a call that the trie knows, which is recorded, and of a look at values, both without Python.
 
 A line `  get %a = Trace.step of %t` loads a slot of the object %t, whose place is %a.at.
 """
@@ -12,6 +12,9 @@ from genesis.runtime.object_words import slot_offset
 from genesis.runtime.owning_ir import owning_ir
 from genesis.runtime.short_ir import spelled_out
 from genesis.tensor.known_calls.key_ir import key_ir
+from genesis.tensor.known_calls.lock_ir import locked_ir
+from genesis.tensor.known_calls.look_ir import look_ir
+from genesis.tensor.known_calls.present_ir import present_ir
 from genesis.tensor.known_calls.record_ir import record_ir
 from genesis.tensor.known_calls.setting_ir import setting_token_ir
 from genesis.tensor.known_calls.tensor_ir import tensor_token_ir
@@ -29,6 +32,7 @@ declare i64 @PySet_Size(ptr)
 declare i64 @PyTuple_Size(ptr)
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare i32 @PyList_Append(ptr, ptr)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare i32 @PyObject_IsInstance(ptr, ptr)
 declare i32 @PyObject_IsTrue(ptr)
 declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
@@ -40,9 +44,11 @@ declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare ptr @PyDict_New()
 declare ptr @PyErr_Occurred()
+declare ptr @PyFloat_FromDouble(double)
 declare ptr @PyList_GetItem(ptr, i64)
 declare ptr @PyList_New(i64)
 declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyLong_FromSsize_t(i64)
 declare ptr @PyNumber_Add(ptr, ptr)
 declare ptr @PyObject_CallNoArgs(ptr)
@@ -64,9 +70,22 @@ declare void @PyErr_Restore(ptr, ptr, ptr)
 """
 
 
-def call_ir(kinds: Mapping[str, type], names: Sequence[str]) -> str:
-    """The module that defines `PyObject* genesis_call(self, arguments, count)`, for classes with slots by their names, and for
-    objects of these names."""
+Names = Sequence[str]  # of the objects that machine code refers to
+Slotted = Mapping[str, type]  # classes with slots, by their names
+
+
+def call_ir(kinds: Slotted, names: Names) -> str:
+    """The module that defines `genesis_call(self, given, count)` of `operation`, `arguments`, `attributes`, `bare`."""
+    functions = tensor_token_ir() + setting_token_ir() + key_ir() + record_ir() + trace_ir() + thread_ir()
+    return _module(functions + locked_ir("genesis_call", "call_in_thread"), kinds, names)
+
+
+def look_at_values_ir(kinds: Slotted, names: Names) -> str:
+    """The module that defines `PyObject* genesis_look(self, given, count)`, of a tensor, and whether it is read as a number."""
+    return _module(look_ir() + locked_ir("genesis_look", "look"), kinds, names)
+
+
+def _module(functions: str, kinds: Slotted, names: Names) -> str:
     def slot(line: re.Match[str]) -> str:
         name, kind, attribute, owner = line.groups()
         offset = slot_offset(kinds[kind], attribute)
@@ -77,8 +96,7 @@ def call_ir(kinds: Mapping[str, type], names: Sequence[str]) -> str:
         used = [f"{number} ptr {name}" for number, name in enumerate(names) if f"%{name}" in function]
         return function.replace("ALL_OBJECTS", ", ".join(used))
 
-    functions = tensor_token_ir() + setting_token_ir() + key_ir() + record_ir() + trace_ir() + thread_ir()
-    functions = "".join(map(with_objects, re.split("^(?=define )", functions, flags=re.MULTILINE)))
+    functions = "".join(map(with_objects, re.split("^(?=define )", present_ir() + functions, flags=re.MULTILINE)))
     functions = functions.replace("OBJECT_NEW", str(len(names)))
     text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, spelled_out(functions), flags=re.MULTILINE)
     return structs + text + spelled_out(owning_ir()) + _DECLARATIONS

@@ -5,26 +5,6 @@ from __future__ import annotations
 LONGEST = 4096  # of a list of tensors: tokens lie on the stack
 
 _KEY = """
-define internal ptr @class_of(ptr %object) alwaysinline {
-  %class.at = getelementptr ptr, ptr %object, i64 1
-  %class = load ptr, ptr %class.at
-  ret ptr %class
-}
-
-; Whether machine code reads tensors of this class: Tensor, or one that adds no attribute to it.
-define internal i1 @is_plain_class(ptr %objects, ptr %class) {
-entry:
-  load %objects: ALL_OBJECTS
-  %is.tensor = icmp eq ptr %class, %tensor.class
-  br i1 %is.tensor, label %yes, label %ask
-ask:
-  %known = call i32 @PySet_Contains(ptr %plain.classes, ptr %class)
-  %is.known = icmp eq i32 %known, 1
-  ret i1 %is.known
-yes:
-  ret i1 true
-}
-
 ; Store four objects, as arguments of a function; returns the place for the next one.
 define internal ptr @put_all(ptr %at, ptr %first, ptr %second, ptr %third, ptr %fourth) alwaysinline {
   %second.at = getelementptr ptr, ptr %at, i64 1

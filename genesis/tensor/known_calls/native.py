@@ -1,21 +1,23 @@
-"""The machine code that records known calls, and the objects that it refers to."""
+"""The machine code that records known calls and looks at their values, and the objects that it refers to."""
 
 from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.ir.dtypes import DType, default_dtype, int64
+from genesis.execution.flush import FLUSH_HOOKS
+from genesis.ir.dtypes import DType, bool_, default_dtype, float32, float64, int32, int64, uint8
 from genesis.ir.graph import Node
 from genesis.ops.registry import Operation
+from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible, object_new
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.tensor.handle import Tensor, plain_classes, spreading
-from genesis.tensor.known_calls.call_ir import call_ir
+from genesis.tensor.known_calls.call_ir import Names, Slotted, call_ir, look_at_values_ir
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import inside
@@ -24,7 +26,7 @@ from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
 from genesis.tracing.trie import TrieNode, roots
 
 _SLOTTED: dict[str, type] = {
-    kind.__name__: kind for kind in (Array, Buffer, Memory, Node, Operation, Trace, TrieNode, type(critical))}
+    kind.__name__: kind for kind in (Array, Buffer, DType, Memory, Node, Operation, Trace, TrieNode, type(critical))}
 _ATTRIBUTES = (
     "_array", "_base", "_requires_grad", "_changes", "_seen", "__dict__", "trace", "traces", "weight", "eager", "multi_device",
     "grad_enabled", "recorder", "scope", "autocast", "f_code", "f_back", "f_lasti", "co_filename",
@@ -33,24 +35,36 @@ _OBJECTS: dict[str, object] = {
     "tensor.class": Tensor, "array.class": Array, "trace.class": Trace, "dtype.class": DType, "int.class": int,
     "float.class": float, "bool.class": bool, "str.class": str, "tuple.class": tuple, "list.class": list, "dict.class": dict,
     **{f"{name.strip('_')}.name": name for name in (*_ATTRIBUTES, "scalar", "tensors", "cpu")},
-    "none": None, "true": True, "false": False, "zero": 0, "two": 2, "busy": BUSY, "nothing": (), "int64": int64,
+    "none": None, "true": True, "false": False, "zero": 0, "two": 2, "busy": BUSY, "nothing": (), "cpu.device": CPU,
+    "boolean": bool_, "float32": float32, "float64": float64, "int32": int32, "int64": int64,
+    "looked.at": (bool_, float32, float64, int32, int64, uint8), "flush.hooks": FLUSH_HOOKS,
     "default.dtype": default_dtype, "plain.classes": plain_classes, "spreading": spreading, "inside.files": inside,
     "roots": roots, "begun": begun, "critical": critical, "prototype": Trace(), "thread.state": thread_state,
     "innermost": innermost, "acquire": LOCK.acquire, "release": LOCK.release, "open.trace": open_trace,
     "get.frame": sys._getframe,
 }
-_IN_PYTHON = ("call.by.python", "continue.call", "token", "flush.long")  # functions that a call may go on with
+_IN_PYTHON = {  # functions that machine code may go on with
+    "genesis_call": ("call.by.python", "continue.call", "token", "flush.long"), "genesis_look": ("look.by.python",),
+}
 
 
 def native_call(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
-    """`KnownCalls.call` as machine code; None if this interpreter's objects are laid out otherwise than CPython's."""
+    """`KnownCalls.call` of calls as machine code; None if this interpreter's objects are laid out otherwise than CPython's."""
+    return _native("genesis_call", call_ir, in_python)
+
+
+def native_look(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
+    """`KnownCalls.call` of looks as machine code; None as above."""
+    return _native("genesis_look", look_at_values_ir, in_python)
+
+
+def _native(
+    symbol: str, module_ir: Callable[[Slotted, Names], str], in_python: Sequence[Callable[..., Any]]
+) -> Callable[..., Any] | None:
     if not are_possible():
         return None
     known = [*_OBJECTS.values(), *in_python]
     objects = array("Q", [*map(id, known), object_new()])
-    [address] = get_or_compile([KernelSource("genesis_call", _source(), _source, of_program=False)])
-    return builtin(b"genesis_call", address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)
-
-
-def _source() -> str:
-    return call_ir(_SLOTTED, (*_OBJECTS, *_IN_PYTHON))
+    source = module_ir(_SLOTTED, (*_OBJECTS, *_IN_PYTHON[symbol]))
+    [address] = get_or_compile([KernelSource(symbol, source, lambda: source, of_program=False)])
+    return builtin(symbol.encode(), address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)

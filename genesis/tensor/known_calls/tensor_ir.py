@@ -43,55 +43,27 @@ fail:
 define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument) {
 entry:
   load %objects: ALL_OBJECTS
-  %array = call ptr @PyObject_GetAttr(ptr %argument, ptr %array.name)
-  %base = call ptr @PyObject_GetAttr(ptr %argument, ptr %base.name)
-  call void @disown(ptr %base)
+  %array = call ptr @present_array(ptr %objects, ptr %argument)
+  %no.array = icmp eq ptr %array, null
+  br i1 %no.array, label %left, label %tensor.array
+left:
+  ret ptr null
+tensor.array:
   %requires = call ptr @PyObject_GetAttr(ptr %argument, ptr %requires_grad.name)
   call void @disown(ptr %requires)
-  %no.array = icmp eq ptr %array, null
-  %no.base = icmp eq ptr %base, null
   %no.requires = icmp eq ptr %requires, null
-  %no.either = or i1 %no.array, %no.base
-  %no.all = or i1 %no.either, %no.requires
-  br i1 %no.all, label %unmade, label %tensor.array
+  br i1 %no.requires, label %unmade, label %attributes
 unmade:                                           ; a tensor without attributes: Python raises for it
   call void @PyErr_Clear()
   br label %other.array
-tensor.array:
-  %array.kind.at = getelementptr ptr, ptr %array, i64 1
-  %array.kind = load ptr, ptr %array.kind.at
-  %is.array = icmp eq ptr %array.kind, %array.class
-  %is.root = icmp eq ptr %base, %none
+attributes:
   %is.constant = icmp eq ptr %requires, %false
-  %is.plain = and i1 %is.array, %is.root
-  br i1 %is.plain, label %root, label %not.root
-not.root:
-  %may.be.view = and i1 %is.array, %is.constant
-  br i1 %may.be.view, label %view, label %other.array
-view:                                             ; one that is up to date, in its root's memory or pending
-  %changes = call ptr @PyObject_GetAttr(ptr %base, ptr %changes.name)
-  %seen = call ptr @PyObject_GetAttr(ptr %argument, ptr %seen.name)
-  %whole = call ptr @PyObject_GetAttr(ptr %base, ptr %array.name)
-  %is.present = icmp eq ptr %changes, %seen
-  call void @disown(ptr %changes)
-  call void @disown(ptr %seen)
-  call void @disown(ptr %whole)
-  %no.whole = icmp eq ptr %whole, null
-  br i1 %no.whole, label %unmade, label %view.present
-view.present:
-  br i1 %is.present, label %view.memory, label %other.array
-view.memory:
-  get %whole.memory = Array.memory of %whole
-  get %part.memory = Array.memory of %array
-  %is.whole.pending = icmp eq ptr %whole.memory, %none
-  %is.part.pending = icmp eq ptr %part.memory, %none
-  %is.either.pending = or i1 %is.whole.pending, %is.part.pending
-  br i1 %is.either.pending, label %root, label %view.buffer
-view.buffer:
-  get %whole.buffer = Memory.buffer of %whole.memory
-  get %part.buffer = Memory.buffer of %part.memory
-  %is.inside = icmp eq ptr %whole.buffer, %part.buffer
-  br i1 %is.inside, label %root, label %other.array
+  br i1 %is.constant, label %root, label %derived
+derived:                                          ; a view that requires a gradient is Python's
+  %base = call ptr @PyObject_GetAttr(ptr %argument, ptr %base.name)
+  call void @disown(ptr %base)
+  %is.root = icmp eq ptr %base, %none
+  br i1 %is.root, label %root, label %other.array
 root:
   get %of = Array.trace of %array
   %is.here = icmp eq ptr %of, %trace

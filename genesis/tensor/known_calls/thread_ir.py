@@ -1,17 +1,8 @@
-"""A call in its thread as LLVM IR: the lock, the open trace, modes, and the user's line."""
+"""A call in its thread as LLVM IR: the open trace, modes, and the user's line."""
 
 from __future__ import annotations
 
 _THREAD = """
-; Store an object where another one was.
-define internal void @replace(ptr %at, ptr %object) alwaysinline {
-  %former = load ptr, ptr %at
-  call void @own(ptr %object)
-  store ptr %object, ptr %at
-  call void @disown(ptr %former)
-  ret void
-}
-
 ; The code object of the nearest caller outside genesis, and its instruction, as `user_line` finds them.
 define internal ptr @user_line(ptr %objects, ptr %offset.at) {
 entry:
@@ -187,37 +178,9 @@ fail:
 raise:
   ret ptr null
 }
-
-; A function of CPython's, of `operation`, `arguments`, `attributes` and `bare`; %self is a tuple that begins with the address
-; of the objects and, behind them, of object.__new__.
-define ptr @genesis_call(ptr %self, ptr %given, i64 %count) {
-entry:
-  %kind.at = alloca ptr
-  %error.at = alloca ptr
-  %traceback.at = alloca ptr
-  %objects.number = call ptr @PyTuple_GetItem(ptr %self, i64 0)
-  %objects = call ptr @PyLong_AsVoidPtr(ptr %objects.number)
-  load %objects: ALL_OBJECTS
-  %acquired = call ptr @PyObject_CallNoArgs(ptr %acquire)
-  call void @disown(ptr %acquired)
-  %not.acquired = icmp eq ptr %acquired, null
-  br i1 %not.acquired, label %raise, label %locked
-locked:
-  %result = call ptr @call_in_thread(ptr %objects, ptr %given)
-  call void @PyErr_Fetch(ptr %kind.at, ptr %error.at, ptr %traceback.at)
-  %released = call ptr @PyObject_CallNoArgs(ptr %release)
-  call void @disown(ptr %released)
-  %kind = load ptr, ptr %kind.at
-  %error = load ptr, ptr %error.at
-  %traceback = load ptr, ptr %traceback.at
-  call void @PyErr_Restore(ptr %kind, ptr %error, ptr %traceback)
-  ret ptr %result
-raise:
-  ret ptr null
-}
 """
 
 
 def thread_ir() -> str:
-    """The definition of `PyObject* genesis_call(self, given, count)`."""
+    """The definition of `PyObject* call_in_thread(objects, given)`, of `operation`, `arguments`, `attributes` and `bare`."""
     return _THREAD
