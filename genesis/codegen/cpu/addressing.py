@@ -61,16 +61,16 @@ def _whole_offset(nest: Nest, terms: Mapping[int, Sequence[tuple[int, int | str]
 
 
 def _moved(nest: Nest, offset: ir.Value, terms: Sequence[tuple[int, int | str]]) -> ir.Value:
-    return nest.builder.add(offset, _sum_of(nest, terms))
+    return offset + _sum_of(nest, terms)
 
 
 def _sum_of(nest: Nest, terms: Sequence[tuple[int, int | str]]) -> ir.Value:
     """The sum of index times stride over axes."""
-    b, total = nest.builder, I64(0)
+    total = I64(0)
     for number, (axis, stride) in enumerate(terms):
         index = nest.block_start[axis] if axis in nest.point else nest.index[axis]
-        term = index if stride == 1 else b.mul(index, nest.named(stride))
-        total = b.add(total, term) if number else term
+        term = index if stride == 1 else index * nest.named(stride)
+        total = total + term if number else term
     return total
 
 
@@ -92,20 +92,19 @@ def lane_offsets(nest: Nest, stride: int | str) -> ir.Value:
 
 def flat_index(nest: Nest, access: Access) -> ir.Value:
     """The element's number, for each lane."""
-    first = nest.builder.add(nest.words[access.pointer], _offset(nest, access))
+    first = nest.words[access.pointer] + _offset(nest, access)
     stride = lane_stride(nest, access)
     return first if stride == 0 else nest.lanes.add(first, lane_offsets(nest, stride))
 
 
 def _offset(nest: Nest, access: Access) -> ir.Value:
     """The uniform part of the element's number."""
-    b = nest.builder
     total: ir.Value | None = None
     for axis, stride in enumerate(access.strides):
         if stride == 0:
             continue
-        term = nest.index[axis] if stride == 1 else b.mul(nest.index[axis], nest.named(stride))
-        total = term if total is None else b.add(total, term)
+        term = nest.index[axis] if stride == 1 else nest.index[axis] * nest.named(stride)
+        total = term if total is None else total + term
     return I64(0) if total is None else total
 
 
@@ -115,7 +114,7 @@ def at_each_point(nest: Nest, axes: Sequence[int], body: Callable[[], None]) -> 
         nest.point = dict(zip(axes, point, strict=True))
         for axis, position in nest.point.items():
             first = nest.block_start.get(axis)
-            nest.index[axis] = I64(position) if first is None else nest.builder.add(first, I64(position))
+            nest.index[axis] = I64(position) if first is None else first + position
         nest.bound.update(axes)
         body()
     nest.bound.difference_update(axes)
@@ -154,9 +153,9 @@ def _distance_of_next_item(nest: Nest, access: Access) -> ir.Value:
     b, (*_, row, column) = nest.builder, nest.kernel.outer
 
     def distance() -> ir.Value:
-        step, last = nest.named(access.strides[column]), b.sub(nest.words[nest.kernel.axes[column][0]], I64(1))
-        to_next_row = b.sub(nest.named(access.strides[row]), b.mul(last, step))
-        return b.select(b.icmp_signed("<", nest.index[column], last), step, to_next_row)
+        step, last = nest.named(access.strides[column]), nest.words[nest.kernel.axes[column][0]] - 1
+        to_next_row = nest.named(access.strides[row]) - last * step
+        return b.select(nest.index[column] < last, step, to_next_row)
 
     return nest.once(nest.level[column], ("distance of next item", access.strides[row], access.strides[column]), distance)
 

@@ -70,43 +70,42 @@ class _Kernel(WordKernel):
     def __init__(self, name: str, dtype: str, width: int, posterior: bool) -> None:
         super().__init__(name, TYPES, width)
         self.dtype, self.posterior = dtype, posterior
-        row = self.builder.add(self.words["states"], I64(width))
-        rows = self.builder.add(self.words["time"], I64(1)) if posterior else I64(1)
-        start = self.at(self.words["scratch"], self.builder.mul(self.worker, self.words["pitch"]))
-        buffers = [self.at(start, self.builder.mul(row, I64(n)), 8) for n in range(5)]
+        row = self.words["states"] + width
+        rows = self.words["time"] + 1 if posterior else I64(1)
+        start = self.at(self.words["scratch"], self.worker * self.words["pitch"])
+        buffers = [self.at(start, row * n, 8) for n in range(5)]
         # The states behind the last one, and in `leads` before the first one, are impossible.
         self.labels, self.skips, self.follows, self.weights, leads = buffers
         self.leads, self.step = self.at(leads, width, 8), row if posterior else I64(0)
-        self.sums = self.at(leads, self.builder.mul(row, rows), 8)
+        self.sums = self.at(leads, row * rows, 8)
 
     def sequence(self, item: ir.Value) -> None:
         """Check a sequence's lengths, and compute its result."""
         builder, words = self.builder, self.words
         length, count = self.get(words["input_lengths"], item), self.get(words["target_lengths"], item)
         batch = builder.sdiv(item, words["sequences"])
-        number = builder.sub(item, builder.mul(batch, words["sequences"]))
-        first, all_first = self.variable(0), builder.mul(batch, words["sequences"])
+        number = item - batch * words["sequences"]
+        first, all_first = self.variable(0), batch * words["sequences"]
         total, each = self.variable(words["targets_each"]), words["targets_each"]
-        with builder.if_then(builder.icmp_signed("!=", words["joined"], I64(0))):
+        with builder.if_then(words["joined"].differs(0)):
             total.set(I64(0))
             with self.count(0, words["sequences"]) as other:
-                first.set(builder.select(builder.icmp_signed("==", other, number), total.get(), first.get()))
-                total.set(builder.add(total.get(), self.get(words["target_lengths"], builder.add(all_first, other))))
-        fits = builder.and_(builder.icmp_unsigned("<=", count, each),
-                            builder.icmp_unsigned("<=", first.get(), builder.sub(each, count)))
+                first.set(builder.select(other.equals(number), total.get(), first.get()))
+                total.set(total.get() + self.get(words["target_lengths"], all_first + other))
+        fits = builder.icmp_unsigned("<=", count, each) & builder.icmp_unsigned("<=", first.get(), each - count)
         self._refuse(fits, Refused.TARGET_LENGTH, count)
-        self._refuse(builder.icmp_signed("==", total.get(), each), Refused.TOTAL, total.get())
+        self._refuse(total.get().equals(each), Refused.TOTAL, total.get())
         in_time = builder.icmp_unsigned("<=", length, words["time"])
         self._refuse(in_time, Refused.INPUT_LENGTH, length)
-        row = builder.select(builder.icmp_signed("!=", words["joined"], I64(0)), batch, item)
-        with builder.if_then(builder.and_(fits, in_time)):
-            possible = Number(self, builder.icmp_signed("<=", count, length), "bool")  # each label takes a step
+        row = builder.select(words["joined"].differs(0), batch, item)
+        with builder.if_then(fits & in_time):
+            possible = Number(self, count <= length, "bool")  # each label takes a step
             count = self.least(count, length)
-            self._states(self.at(words["targets"], builder.add(builder.mul(row, each), first.get()), 8), count)
-            x = builder.add(builder.mul(builder.mul(batch, words["time"]), words["sequences"]), number)
+            self._states(self.at(words["targets"], row * each + first.get(), 8), count)
+            x = batch * words["time"] * words["sequences"] + number
             self._forward(x, length)
-            last = builder.mul(count, I64(2))
-            ends = [self._double(self.leads, self._prefix(length, builder.sub(last, I64(n)))) for n in range(2)]
+            last = count * 2
+            ends = [self._double(self.leads, self._prefix(length, last - n)) for n in range(2)]
             loss = -_added(*ends)
             loss = where(possible, loss, abs(loss) + math.inf)
             if self.posterior:
@@ -116,20 +115,20 @@ class _Kernel(WordKernel):
                 self.store_uniform(rounded, self.element("out", item, self.dtype), self.dtype)
 
     def _refuse(self, fits: ir.Value, reason: Refused, value: ir.Value) -> None:
-        with self.builder.if_then(self.builder.not_(fits)):
+        with self.builder.if_then(~fits):
             self.report(value, I64(reason))
 
     # ---- memory ----
 
     def _prefix(self, time: ir.Value, state: ir.Value) -> ir.Value:
         """Where the prefix of so many steps that ends in a state is in `leads`."""
-        return self.builder.add(self.builder.mul(time, self.step), state)
+        return time * self.step + state
 
     def _double(self, buffer: ir.Value, index: ir.Value) -> Number:
         return Number(self, self.load_uniform(self.at(buffer, index, 8), "float64"), "float64")
 
     def _doubles(self, buffer: ir.Value, index: ir.Value, ahead: int = 0) -> Number:
-        return Number(self, self.load(self.at(buffer, self.builder.add(index, I64(ahead)), 8), "float64"), "float64")
+        return Number(self, self.load(self.at(buffer, index + ahead, 8), "float64"), "float64")
 
     def _put(self, value: Number | float, buffer: ir.Value, index: ir.Value) -> None:
         found = value.value if isinstance(value, Number) else DOUBLE(value)
@@ -137,8 +136,8 @@ class _Kernel(WordKernel):
 
     def _row(self, x: ir.Value, time: ir.Value) -> ir.Value:
         """The first class of a sequence at a time, in `log_probs` and in the posterior."""
-        place = self.builder.add(x, self.builder.mul(time, self.words["sequences"]))
-        return self.builder.mul(place, self.words["classes"])
+        place = x + time * self.words["sequences"]
+        return place * self.words["classes"]
 
     def _emitted(self, row: ir.Value, state: ir.Value) -> Number:
         labels = self.load(self.at(self.labels, state, 8), "int64")
@@ -150,27 +149,27 @@ class _Kernel(WordKernel):
     def _states(self, targets: ir.Value, count: ir.Value) -> None:
         """The label of each state, and 0 where the blank before it may be skipped; nothing precedes the first state."""
         builder, words, before = self.builder, self.words, self.variable(blank := self.words["blank"])
-        with self.count(0, builder.add(words["states"], I64(self.width)), self.width) as state:
+        with self.count(0, words["states"] + self.width, self.width) as state:
             self.store(self.splat(blank), self.at(self.labels, state, 8), "int64")
             for buffer in (self.skips, self.follows):
                 self._put(NONE, buffer, state)
-            self._put(NONE, self.leads, builder.sub(state, I64(self.width)))
+            self._put(NONE, self.leads, state - self.width)
         self.store_uniform(DOUBLE(0.0), self.leads, "float64")
         with self.count(0, count) as k:
-            label, state = self.get(targets, k), builder.add(builder.mul(k, I64(2)), I64(1))
+            label, state = self.get(targets, k), k * 2 + 1
             fits = builder.icmp_unsigned("<", label, words["classes"])
             self._refuse(fits, Refused.TARGET, label)
             self.put(builder.select(fits, label, I64(0)), self.labels, state)
-            skipped = builder.and_(builder.icmp_signed("!=", label, before.get()), builder.icmp_signed("!=", k, I64(0)))
+            skipped = label.differs(before.get()) & k.differs(0)
             self.store_uniform(builder.select(skipped, DOUBLE(0.0), DOUBLE(NONE)), self.at(self.skips, state, 8), "float64")
             before.set(label)
 
     def _forward(self, x: ir.Value, length: ir.Value) -> None:
-        builder, states = self.builder, self.words["states"]
+        states = self.words["states"]
         with self.count(0, length) as time:
-            row, after = self._row(x, time), builder.add(time, I64(1))
-            with self.count(self.width, builder.add(states, I64(self.width)), self.width) as left:
-                state = builder.sub(states, left)
+            row, after = self._row(x, time), time + 1
+            with self.count(self.width, states + self.width, self.width) as left:
+                state = states - left
                 here, there = self._prefix(time, state), self._prefix(after, state)
                 skipping = self._doubles(self.leads, here, -2) + self._doubles(self.skips, state)
                 found = _added(self._doubles(self.leads, here), self._doubles(self.leads, here, -1), skipping)
@@ -179,25 +178,25 @@ class _Kernel(WordKernel):
 
     def _backward(self, x: ir.Value, last: ir.Value, length: ir.Value, loss: Number) -> None:
         """A class at a time is as probable as all alignments through its states there."""
-        builder, words = self.builder, self.words
+        words = self.words
         self.store_uniform(DOUBLE(0.0), self.at(self.follows, last, 8), "float64")  # so alignments end in the last two states
         possible = abs(loss * 0.0)
         with self.count(0, length) as gone:
-            time = builder.sub(builder.sub(length, gone), I64(1))
+            time = length - gone - 1
             row = self._row(x, time)
             with self.count(0, words["states"], self.width) as state:
                 skipping = self._doubles(self.follows, state, 2) + self._doubles(self.skips, state, 2)
                 found = _added(self._doubles(self.follows, state), self._doubles(self.follows, state, 1), skipping)
-                lead = self._doubles(self.leads, self._prefix(builder.add(time, I64(1)), state))
+                lead = self._doubles(self.leads, self._prefix(time + 1, state))
                 self._put(exp(lead + found + loss), self.weights, state)
                 self._put(found + self._emitted(row, state), self.follows, state)
-            self._write(row, possible, builder.add(last, I64(1)))
+            self._write(row, possible, last + 1)
         with self.count(length, words["time"]) as time:
             self._write(self._row(x, time), Number(self, DOUBLE(0.0), "float64"), I64(0))
 
     def _write(self, row: ir.Value, start: Number, states: ir.Value) -> None:
         """The classes at a time: `start` and the weights of their states."""
-        builder, classes = self.builder, self.words["classes"]
+        classes = self.words["classes"]
         with self.count(0, classes, self.width) as of:
             self.store(self.splat(start.value), self.at(self.sums, of, 8), "float64")
         with self.count(0, states) as state:
@@ -206,8 +205,8 @@ class _Kernel(WordKernel):
             self.store_uniform(total.value, self.at(self.sums, of, 8), "float64")
         with self.count(0, classes, self.width) as of:
             rounded = self.convert(self._doubles(self.sums, of).value, "float64", self.dtype)
-            to = self.element("out", builder.add(row, of), self.dtype)
-            self.store(rounded, to, self.dtype, self.first_lanes(builder.sub(classes, of)))
+            to = self.element("out", row + of, self.dtype)
+            self.store(rounded, to, self.dtype, self.first_lanes(classes - of))
 
 
 def _added(*terms: Number) -> Number:

@@ -14,13 +14,13 @@ def combine_ir(name: str, dtype: str, width: int, chunk: int) -> str:
     builder, lanes = kernel.builder, kernel
     target, source, elements, partials, pitch = kernel.words.values()
     total = builder.alloca(ir.VectorType(REGISTER_TYPE[dtype], width))
-    stop = builder.mul(kernel.end, I64(chunk))
-    stop = builder.select(builder.icmp_signed("<", stop, elements), stop, elements)
-    with counted(builder, builder.mul(kernel.first, I64(chunk)), stop, width) as at:
-        mask = lanes.first_lanes(builder.sub(stop, at))
+    stop = kernel.end * chunk
+    stop = builder.select(stop < elements, stop, elements)
+    with counted(builder, kernel.first * chunk, stop, width) as at:
+        mask = lanes.first_lanes(stop - at)
         builder.store(lanes.load(lanes.element_pointer(source, at, dtype), dtype, mask), total)
         with counted(builder, I64(1), partials) as number:
-            other = builder.gep(source, [builder.mul(number, pitch)], source_etype=ir.IntType(8))
+            other = builder.gep(source, [number * pitch], source_etype=ir.IntType(8))
             part = lanes.load(lanes.element_pointer(other, at, dtype), dtype, mask)
             builder.store(lanes.add(builder.load(total), part), total)
         lanes.store(builder.load(total), lanes.element_pointer(target, at, dtype), dtype, mask)

@@ -84,14 +84,14 @@ def _quantize_ir(name: str, width: int) -> str:
     kernel = WordKernel(name, word_types(QUANTIZE, POINTERS), width)
     builder, lanes, words = kernel.builder, kernel, kernel.words
     terms, padded = words["terms"], words["padded"]
-    whole = builder.mul(builder.sdiv(terms, I64(width)), I64(width))
+    whole = builder.sdiv(terms, I64(width)) * width
     slot = builder.alloca(ir.VectorType(I32, width))
     with kernel.items() as row:
-        begin = builder.mul(row, terms)
+        begin = row * terms
 
         def magnitudes(column: ir.Value, mask: ir.Value | None) -> None:
             # The bits of floats' magnitudes, as integers, have the same order, and NaN is the largest.
-            x = lanes.load(kernel.element("source", builder.add(begin, column), "float32"), "float32", mask)
+            x = lanes.load(kernel.element("source", begin + column, "float32"), "float32", mask)
             bits = lanes.bitcast_to_int(lanes.absolute(x))
             builder.store(lanes.maximum(builder.load(slot), bits, "int32"), slot)
 
@@ -99,7 +99,7 @@ def _quantize_ir(name: str, width: int) -> str:
         with counted(builder, I64(0), whole, width) as column:
             magnitudes(column, None)
         with counted(builder, whole, terms, width) as column:
-            magnitudes(column, lanes.first_lanes(builder.sub(terms, column)))
+            magnitudes(column, lanes.first_lanes(terms - column))
         largest = lanes.bitcast_to_float(
             lanes.horizontal_reduce(lambda a, b: lanes.maximum(a, b, "int32"), builder.load(slot)))
         finite = lanes.compare("<", largest, math.inf, "float32")
@@ -109,16 +109,16 @@ def _quantize_ir(name: str, width: int) -> str:
         lanes.store_uniform(scale, kernel.element("scales", row, "float32"), "float32")
 
         def integers(column: ir.Value, mask: ir.Value | None) -> None:
-            x = lanes.load(kernel.element("source", builder.add(begin, column), "float32"), "float32", mask)
+            x = lanes.load(kernel.element("source", begin + column, "float32"), "float32", mask)
             x = lanes.select(finite, x, lanes.splat(FLOAT(0.0)))
             rounded = lanes.intrinsic("rint", x.type, [lanes.multiply(x, step)])
             found = builder.trunc(builder.fptosi(rounded, ir.VectorType(I32, width)), ir.VectorType(I16, width))
-            lanes.store(found, kernel.element("integers", builder.add(builder.mul(row, padded), column), "int16"), "int16")
+            lanes.store(found, kernel.element("integers", row * padded + column, "int16"), "int16")
 
         with counted(builder, I64(0), whole, width) as column:
             integers(column, None)
         with counted(builder, whole, padded, width) as column:
-            integers(column, lanes.first_lanes(builder.sub(terms, column)))
+            integers(column, lanes.first_lanes(terms - column))
     return kernel.text()
 
 
@@ -129,11 +129,11 @@ def _product_ir(name: str, width: int, biased: bool) -> str:
     kernel = WordKernel(name, word_types(PRODUCT, POINTERS), width)
     builder, rows, columns = kernel.builder, kernel.words["rows"], kernel.words["columns"]
     single, several = _Tile(kernel, *ALONE, biased), _Tile(kernel, *TOGETHER, biased)
-    whole = builder.mul(builder.sdiv(rows, I64(TOGETHER[0])), I64(TOGETHER[0]))
+    whole = builder.sdiv(rows, I64(TOGETHER[0])) * TOGETHER[0]
     with kernel.items() as item:
-        start = builder.mul(item, I64(ITEM))
-        end = builder.add(start, I64(ITEM))
-        end = builder.select(builder.icmp_signed("<", end, columns), end, columns)
+        start = item * ITEM
+        end = start + ITEM
+        end = builder.select(end < columns, end, columns)
         for tile, first, last in ((several, I64(0), whole), (single, whole, rows)):
             with counted(builder, first, last, tile.rows) as row, counted(builder, start, end, tile.columns) as column:
                 tile.emit(row, column)
@@ -156,15 +156,15 @@ class _Tile:
 
     def emit(self, row: ir.Value, column: ir.Value) -> None:
         builder, words = self.builder, self.kernel.words
-        last = builder.sub(words["columns"], I64(1))
-        rows = [builder.add(row, I64(r)) for r in range(self.rows)]
-        columns = [builder.add(column, I64(c)) for c in range(self.columns)]
+        last = words["columns"] - 1
+        rows = [row + r for r in range(self.rows)]
+        columns = [column + c for c in range(self.columns)]
         columns = [columns[0], *[builder.select(builder.icmp_signed("<", c, last), c, last) for c in columns[1:]]]
-        integers = [self.kernel.element("integers", builder.mul(r, words["padded"]), "int16") for r in rows]
-        weights = [self.kernel.element("weight", builder.mul(c, words["terms"]), "int8") for c in columns]
+        integers = [self.kernel.element("integers", r * words["padded"], "int16") for r in rows]
+        weights = [self.kernel.element("weight", c * words["terms"], "int8") for c in columns]
         for total in self.sums:
             builder.store(zero(ir.VectorType(I32, self.kernel.width)), total)
-        whole = builder.mul(builder.sdiv(words["terms"], I64(self.chunk)), I64(self.chunk))
+        whole = builder.sdiv(words["terms"], I64(self.chunk)) * self.chunk
         with counted(builder, I64(0), whole, self.chunk) as term:
             self._ask_for(weights[0], term)
             self._add(term, integers, [self.kernel.element_pointer(weight, term, "int8") for weight in weights])
@@ -172,7 +172,7 @@ class _Tile:
             for weight, rest in zip(weights, self.rests, strict=True):
                 with counted(builder, term, words["terms"]) as at:
                     byte = self.kernel.load_uniform(self.kernel.element_pointer(weight, at, "int8"), "int8")
-                    self.kernel.store_uniform(byte, self.kernel.element_pointer(rest, builder.sub(at, term), "int8"), "int8")
+                    self.kernel.store_uniform(byte, self.kernel.element_pointer(rest, at - term, "int8"), "int8")
             self._add(term, integers, self.rests)
         for n, total in enumerate(self.sums):
             number = self.kernel.horizontal_reduce(builder.add, builder.load(total))
@@ -180,9 +180,9 @@ class _Tile:
 
     def _ask_for(self, weights: ir.Value, term: ir.Value) -> None:
         """Prefetch a chunk's bytes of all columns, which are contiguous."""
-        start = self.builder.add(self.builder.mul(term, I64(self.columns)), I64(AHEAD))
+        start = term * self.columns + AHEAD
         for line in range(0, self.columns * self.chunk, LINE):
-            self.kernel.prefetch(self.kernel.element_pointer(weights, self.builder.add(start, I64(line)), "int8"))
+            self.kernel.prefetch(self.kernel.element_pointer(weights, start + line, "int8"))
 
     def _add(self, term: ir.Value, integers: Sequence[ir.Value], weights: Sequence[ir.Value]) -> None:
         """Add the products of a chunk of terms."""
@@ -193,17 +193,17 @@ class _Tile:
             pair = self.kernel.element_pointer(line, term, "int16")
             x = builder.sext(builder.load(pair, align=2, typ=self.shorts), self.wide)
             for factor, total in zip(factors, self.sums[r * self.columns :], strict=False):
-                products = builder.mul(x, factor)
+                products = x * factor
                 pairs = [builder.shuffle_vector(products, products, which) for which in (even, odd)]
-                builder.store(builder.add(builder.load(total), builder.add(*pairs)), total)
+                builder.store(builder.load(total) + builder.add(*pairs), total)
 
     def _store(self, total: ir.Value, row: ir.Value, column: ir.Value) -> None:
         builder, kernel = self.builder, self.kernel
-        y = builder.fmul(builder.sitofp(total, FLOAT), self._number("scale", column))
-        y = builder.fmul(y, self._number("scales", row))
+        y = builder.sitofp(total, FLOAT) * self._number("scale", column)
+        y = y * self._number("scales", row)
         if self.biased:
-            y = builder.fadd(y, self._number("bias", column))
-        index = builder.add(builder.mul(row, kernel.words["columns"]), column)
+            y = y + self._number("bias", column)
+        index = row * kernel.words["columns"] + column
         self.kernel.store_uniform(y, kernel.element("result", index, "float32"), "float32")
 
     def _number(self, word: str, index: ir.Value) -> ir.Value:

@@ -314,7 +314,7 @@ class Lanes(Vectors):
             first = mask.count if isinstance(mask, FirstLanes) else None
             return wide if wide is None or first is None else FirstLanes(wide, self.multiply(first, stride))
         chosen = constants(I1, [n % stride in offsets for n in range(count)])
-        return chosen if wide is None else self.builder.and_(wide, chosen)
+        return chosen if wide is None else wide & chosen
 
     def _every_lane(self, mask: ir.Value | None) -> ir.Value:
         return self.splat(ir.Constant(I1, 1)) if mask is None else mask

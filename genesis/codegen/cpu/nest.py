@@ -179,22 +179,22 @@ class Nest:
         assert lane is not None
         if self.kernel.work >= HEAVY:
             with self.loop(start, end, width) as i, self.bind(lane, i):
-                left = b.sub(end, i)
-                self._masked(b.select(b.icmp_signed(">=", left, I64(width)), I64(width), left), body)
+                left = end - i
+                self._masked(b.select(left >= width, I64(width), left), body)
             self.lane_range = start, end
             return
         register = min(width, register_lanes(self.kernel))
         once = partial(self.once, self.item_level if (start, end) == self.item_range else len(self.scopes) - 1)
-        whole = once(("whole", start, end), lambda: b.add(start, b.and_(b.sub(end, start), I64(-width))))
-        left = once(("left", start, end), lambda: b.sub(end, whole))
+        whole = once(("whole", start, end), lambda: start + ((end - start) & -width))
+        left = once(("left", start, end), lambda: end - whole)
         with self.loop(start, whole, width) as i, self.bind(lane, i):
-            self.lane_range = i, b.add(i, I64(width))
+            self.lane_range = i, i + width
             body()
-        few = b.icmp_signed("<=", left, I64(register))
+        few = left <= register
         if register < width:
-            with self.branch(b.not_(few)), self.bind(lane, whole):
+            with self.branch(~few), self.bind(lane, whole):
                 self._masked(left, body)
-        with self.branch(b.and_(b.icmp_signed(">", left, I64(0)), few)), self.bind(lane, whole), self.lanes.narrowed(register):
+        with self.branch((left > 0) & few), self.bind(lane, whole), self.lanes.narrowed(register):
             self._masked(left, body)
         self.lane_range = start, end
 
@@ -203,7 +203,7 @@ class Nest:
         # A 32-bit comparison with lane numbers takes half the registers of a 64-bit one.
         assert self.kernel.lane is not None
         start = self.index[self.kernel.lane]
-        self.lane_range = start, self.builder.add(start, count)
+        self.lane_range = start, start + count
         self.mask = self.lanes.first_lanes(self.builder.trunc(count, I32))
         body()
         self.mask = None

@@ -21,15 +21,15 @@ def has_masked_stores() -> bool:
 def store_first(b: ir.IRBuilder, x: ir.Value, pointer: ir.Value, count: ir.Value) -> None:
     """Store the first `count` elements: half of them, a quarter, and so on, each if it is in the number's bits."""
     size = x.type.count
-    with b.if_else(b.icmp_signed(">=", count, count.type(size))) as (whole, rest):
+    with b.if_else(count >= count.type(size)) as (whole, rest):
         with whole:
             b.store(x, pointer, align=SIZE[x.type.element])
         with rest:
             half = (1 << (size - 1).bit_length()) // 2
             x = b.shuffle_vector(x, x, constants(I32, [min(n, size - 1) for n in range(2 * half)]))
-            count = b.select(b.icmp_signed("<", count, count.type(0)), count.type(0), count)
+            count = b.select(count < count.type(0), count.type(0), count)
             while half:
-                x, pointer = _store_half(b, x, pointer, half, b.and_(count, count.type(half)))
+                x, pointer = _store_half(b, x, pointer, half, count & count.type(half))
                 half //= 2
 
 

@@ -81,8 +81,8 @@ class _Pass:
         extent = nest.words[kernel.axes[kernel.inner[-1]][0]]
         accesses = [kernel.instructions[n] for n in (*self.needed, *self.targets)]
         with nest.loop(I64(0), extent, tile_rows(kernel)) as first:
-            limit = b.add(first, rows)
-            last = b.select(b.icmp_signed("<", limit, extent), limit, extent)
+            limit = first + rows
+            last = b.select(limit < extent, limit, extent)
             through_tiles(nest, first, last, accesses, partial(self._innermost, start, end))
 
     def _innermost(self, start: ir.Value, end: ir.Value) -> None:
@@ -162,10 +162,10 @@ def _reduced_position(nest: Nest, i: Instruction) -> ir.Value | None:
 
 def _position(nest: Nest) -> ir.Value:
     """The position of the current point along the reduced axes; that of the first lane."""
-    kernel, b = nest.kernel, nest.builder
+    kernel = nest.kernel
     position: ir.Value = I64(0)
     reduced = [a for a, (_, r) in enumerate(kernel.axes) if r]
     for axis in reduced:
         extent = I64(nest.unrolled[axis]) if axis in nest.unrolled else nest.words[kernel.axes[axis][0]]
-        position = b.add(b.mul(position, extent), nest.index[axis])
+        position = position * extent + nest.index[axis]
     return position

@@ -108,13 +108,13 @@ class Accumulator:
 
     def add(self, x: ir.Value, position: ir.Value | None, mask: ir.Value | None) -> None:
         """Accumulate one value, or one per lane; masked lanes are unchanged."""
-        lanes, b = self.lanes, self.lanes.builder
+        lanes = self.lanes
         x = self._shaped(x)
         if mask is not None and self.varying:
             x = lanes.select(mask, x, self._shaped(lanes.constant(self.dtype, identity(self.name, self.dtype))))
         current = self._current(self.slot)
         if self.bits:
-            magnitude = b.and_(lanes.bitcast_to_int(x), self._shaped(self.bits((1 << self.bits.width - 1) - 1)))
+            magnitude = lanes.bitcast_to_int(x) & self._shaped(self.bits((1 << self.bits.width - 1) - 1))
             self._keep(self._larger(magnitude, self._current(self.magnitude)), self.magnitude)
             self._keep(self._further(x, current), self.slot)
             return
@@ -214,8 +214,8 @@ NUMBER = 8  # bytes, whatever the type
 def clear_columns(nest: Nest) -> None:
     """Zero all sums before the first row."""
     if nest.columns:
-        size = nest.builder.mul(_bytes(nest), I64(len(nest.columns)))
-        start = _part(nest, nest.builder.mul(nest.share, size))
+        size = _bytes(nest) * len(nest.columns)
+        start = _part(nest, nest.share * size)
         fill = nest.lanes.declared("llvm.memset.p0.i64", ir.VOID, [POINTER, I8, I64, I1])
         nest.builder.call(fill, [start, I8(0), size, I1(0)])
 
@@ -263,8 +263,8 @@ def _bytes(nest: Nest) -> ir.Value:
     """The size of one sum of all columns."""
     count: ir.Value = I64(1)
     for word, reduced in nest.kernel.axes:
-        count = nest.builder.mul(count, nest.words[word]) if reduced else count
-    return nest.builder.mul(nest.builder.add(count, I64(ROOM)), I64(NUMBER))
+        count = count * nest.words[word] if reduced else count
+    return (count + ROOM) * NUMBER
 
 
 def _part(nest: Nest, offset: ir.Value) -> ir.Value:
@@ -273,10 +273,9 @@ def _part(nest: Nest, offset: ir.Value) -> ir.Value:
 
 def _address(nest: Nest, n: int, share: ir.Value) -> ir.Value:
     """The address of the present lanes of `share`'s sum `n`."""
-    b = nest.builder
-    number = b.add(b.mul(share, I64(len(nest.columns))), I64(nest.columns.index(n)))
+    number = share * len(nest.columns) + nest.columns.index(n)
     at: ir.Value = I64(0)
     for axis, (word, reduced) in enumerate(nest.kernel.axes):
-        at = b.add(b.mul(at, nest.words[word]), nest.index[axis]) if reduced else at
+        at = at * nest.words[word] + nest.index[axis] if reduced else at
     dtype = nest.kernel.instructions[n].dtype.compute.name
-    return nest.lanes.element_pointer(_part(nest, b.mul(number, _bytes(nest))), at, dtype)
+    return nest.lanes.element_pointer(_part(nest, number * _bytes(nest)), at, dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.registers import I64, POINTER
+from genesis.codegen.cpu.registers import POINTER
 
 MOST = 8  # addresses from one start, by four registers of distances; more addresses have a second start
 
@@ -13,7 +13,7 @@ class Spacing:
 
     def __init__(self, builder: ir.IRBuilder, distance: ir.Value, itemsize: int, count: int) -> None:
         self.builder = builder
-        self.odd = {n: builder.mul(distance, I64(n * itemsize)) for n in (0, *range(1, count, 2))}
+        self.odd = {n: distance * (n * itemsize) for n in (0, *range(1, count, 2))}
 
     def after(self, start: ir.Value, n: int) -> ir.Value:
         """The address `n` distances after a start."""

@@ -77,17 +77,17 @@ class _Kernel(WordKernel):
 
     def row(self, row: ir.Value) -> None:
         builder, width = self.builder, self.words["width"]
-        terms = self._clamped(self._pointer(row)), self._clamped(self._pointer(builder.add(row, I64(1))))
-        target = self.element_pointer(self.words["result"], builder.mul(row, width), self.dtype)
+        terms = self._clamped(self._pointer(row)), self._clamped(self._pointer(row + 1))
+        target = self.element_pointer(self.words["result"], row * width, self.dtype)
         start: ir.Value = I64(0)
         for vectors in VECTORS:
             stretch = I64(vectors * self.width)
-            whole = builder.add(start, builder.mul(builder.sdiv(builder.sub(width, start), stretch), stretch))
+            whole = start + builder.sdiv(width - start, stretch) * stretch
             with counted(builder, start, whole, vectors * self.width) as column:
                 self._stretch(terms, column, target, vectors)
             start = whole
         with counted(builder, start, width, self.width) as column:
-            self._stretch(terms, column, target, 1, self.first_lanes(builder.sub(width, column)))
+            self._stretch(terms, column, target, 1, self.first_lanes(width - column))
 
     def _pointer(self, row: ir.Value) -> ir.Value:
         return self.load_uniform(self.element("pointers", row, "int64"), "int64")
@@ -95,8 +95,8 @@ class _Kernel(WordKernel):
     def _clamped(self, index: ir.Value) -> ir.Value:
         """An index clamped to the terms: row pointers are the user's, and may be wrong."""
         builder, terms = self.builder, self.words["terms"]
-        index = builder.select(builder.icmp_signed("<", index, terms), index, terms)
-        return builder.select(builder.icmp_signed("<", index, I64(0)), I64(0), index)
+        index = builder.select(index < terms, index, terms)
+        return builder.select(index < 0, I64(0), index)
 
     def _stretch(
         self, terms: tuple[ir.Value, ir.Value], column: ir.Value, target: ir.Value, vectors: int, mask: ir.Value | None = None
@@ -108,25 +108,25 @@ class _Kernel(WordKernel):
             builder.store(zero, total)
         with counted(builder, *terms) as term:
             if vectors > 1:
-                self._prefetch(builder.add(term, I64(AHEAD)), column, vectors)
+                self._prefetch(term + AHEAD, column, vectors)
             value = self.splat(self.load_uniform(self.element("values", term, dtype), dtype))
             dense = self._dense_row(term, column)
             for k, total in enumerate(self.sums[:vectors]):
                 x = self.load(self.element_pointer(dense, I64(k * self.width), dtype), dtype, mask)
                 builder.store(self.fma(value, x, builder.load(total)), total)
         for k, total in enumerate(self.sums[:vectors]):
-            to = self.element_pointer(target, builder.add(column, I64(k * self.width)), dtype)
+            to = self.element_pointer(target, column + k * self.width, dtype)
             self.store(builder.load(total), to, dtype, mask)
 
     def _dense_row(self, term: ir.Value, column: ir.Value) -> ir.Value:
         """The address of a term's row of the dense factor, from `column` on."""
-        builder, words = self.builder, self.words
+        words = self.words
         line = self.load_uniform(self.element("columns", term, "int64"), "int64")
-        return self.element_pointer(words["dense"], builder.add(builder.mul(line, words["distance"]), column), self.dtype)
+        return self.element_pointer(words["dense"], line * words["distance"] + column, self.dtype)
 
     def _prefetch(self, term: ir.Value, column: ir.Value, vectors: int) -> None:
-        last = self.builder.sub(self.words["terms"], I64(1))
-        term = self.builder.select(self.builder.icmp_signed("<", term, last), term, last)
+        last = self.words["terms"] - 1
+        term = self.builder.select(term < last, term, last)
         start = self._dense_row(term, column)
         per_line = LINE // (4 if self.dtype == "float32" else 8)
         for k in range(0, vectors * self.width, per_line):

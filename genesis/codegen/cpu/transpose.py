@@ -38,10 +38,10 @@ def _transposition(name: str, size: int, register: int) -> str:
     square = _Square(b, size, lines)
 
     def last_from(start: ir.Value, extent: ir.Value) -> ir.Value:
-        latest = b.sub(extent, I64(lines))
-        return b.select(b.icmp_signed("<", start, latest), start, latest)
+        latest = extent - lines
+        return b.select(start < latest, start, latest)
 
-    fits = b.icmp_signed(">=", b.select(b.icmp_signed("<", rows, columns), rows, columns), I64(lines))
+    fits = b.select(rows < columns, rows, columns) >= lines
     with b.if_else(fits) as (by_squares, one_by_one):
         with by_squares, counted(b, I64(0), rows, lines) as n, counted(b, I64(0), columns, lines) as m:
             row, column = last_from(n, rows), last_from(m, columns)
@@ -64,7 +64,7 @@ class _Square:
 
     def at(self, base: ir.Value, distance: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
         b = self.builder
-        offset = b.mul(b.add(b.mul(row, distance), column), I64(self.size))
+        offset = (row * distance + column) * self.size
         return b.gep(base, [offset], inbounds=True, source_etype=I8)
 
     def move_element(self, source: ir.Value, target: ir.Value) -> None:
@@ -88,7 +88,7 @@ class _Square:
         if self.lines * self.size < LINE:
             store(align)
             return
-        unaligned = b.and_(b.or_(b.ptrtoint(target, I64), b.mul(pitch, I64(self.size))), I64(LINE - 1))
+        unaligned = (b.ptrtoint(target, I64) | (pitch * self.size)) & (LINE - 1)
         with b.if_else(b.icmp_unsigned(">", past_caches, unaligned)) as (streamed, cached):
             with streamed:
                 store(LINE, past_caches=True)

@@ -33,7 +33,7 @@ def through_tiles(
         nest.bind_here(lane, start)
         nest.bound.discard(lane)
     nest.block_origin = first, start
-    lanes, rows = nest.builder.sub(end, start), nest.builder.sub(last, first)
+    lanes, rows = end - start, last - first
     pitch = _pitch(nest)
     sides = {}
     for i in transposed:
@@ -57,24 +57,24 @@ def _upwards(nest: Nest, i: Instruction, memory: _Matrix, tile: _Matrix, rows: i
     if stride == 1:
         return memory, tile
     step = nest.named(stride)
-    back = b.select(b.icmp_signed("<", step, I64(0)), b.sub(rows, I64(1)), I64(0))
+    back = b.select(step < 0, rows - 1, I64(0))
     (start, distance), (base, pitch), name = memory, tile, i.dtype.name
-    first = nest.lanes.element_pointer(start, b.sub(I64(0), back), name)
-    return (first, distance), (nest.lanes.element_pointer(base, b.mul(back, pitch), name), b.mul(pitch, step))
+    first = nest.lanes.element_pointer(start, 0 - back, name)
+    return (first, distance), (nest.lanes.element_pointer(base, back * pitch, name), pitch * step)
 
 
 def tile_address(nest: Nest, i: Instruction) -> ir.Value:
     """The address of the present lanes of load or store `i` in its tile."""
-    tiled, lane, b = nest.kernel.tiled, nest.kernel.lane, nest.builder
+    tiled, lane = nest.kernel.tiled, nest.kernel.lane
     assert tiled is not None and lane is not None
     first, start = nest.block_origin
     base, pitch = _base(nest, i), _pitch(nest)
 
     def row() -> ir.Value:
-        return nest.lanes.element_pointer(base, b.mul(b.sub(nest.index[tiled], first), pitch), i.dtype.name)
+        return nest.lanes.element_pointer(base, (nest.index[tiled] - first) * pitch, i.dtype.name)
 
     line = nest.once(nest.level[tiled], ("row of a tile", id(i)), row)
-    return line if nest.index[lane] is start else nest.lanes.element_pointer(line, b.sub(nest.index[lane], start), i.dtype.name)
+    return line if nest.index[lane] is start else nest.lanes.element_pointer(line, nest.index[lane] - start, i.dtype.name)
 
 
 def prefetch_next_block(nest: Nest, i: Instruction, start: ir.Value) -> None:
@@ -94,7 +94,7 @@ def _pitch(nest: Nest) -> ir.Value:
     kernel = nest.kernel
     assert kernel.lane is not None
     extent = nest.words[kernel.axes[kernel.lane][0]] if kernel.lane_is_reduced else I64(0)
-    return nest.once(0, ("pitch",), lambda: nest.builder.add(extent, I64(tile_pitch(kernel, nest.whole_width))))
+    return nest.once(0, ("pitch",), lambda: extent + tile_pitch(kernel, nest.whole_width))
 
 
 def _base(nest: Nest, i: Instruction) -> ir.Value:
@@ -102,7 +102,7 @@ def _base(nest: Nest, i: Instruction) -> ir.Value:
     pitch = _pitch(nest)
 
     def base() -> ir.Value:
-        offset = nest.builder.mul(nest.worker, nest.builder.mul(pitch, I64(tile_rows(nest.kernel))))
+        offset = nest.worker * (pitch * tile_rows(nest.kernel))
         return nest.lanes.element_pointer(nest.extra_words(i, "tile")[0], offset, i.dtype.name)
 
     return nest.once(0, ("tile", id(i)), base)

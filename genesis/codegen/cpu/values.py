@@ -57,10 +57,10 @@ def _scratch_dtype(nest: Nest, n: int) -> str:
 
 def _scratch(nest: Nest, n: int) -> ir.Value:
     """The address where this worker saves the present lanes of value `n` for the next pass."""
-    lane, b = nest.kernel.lane, nest.builder
+    lane = nest.kernel.lane
     assert lane is not None
-    row = b.mul(nest.worker, nest.words[nest.kernel.axes[lane][0]])
-    return nest.lanes.element_pointer(nest.words[nest.saved[n]], b.add(row, nest.index[lane]), _scratch_dtype(nest, n))
+    row = nest.worker * nest.words[nest.kernel.axes[lane][0]]
+    return nest.lanes.element_pointer(nest.words[nest.saved[n]], row + nest.index[lane], _scratch_dtype(nest, n))
 
 
 def computed(nest: Nest, i: Instruction) -> ir.Value:
@@ -150,10 +150,10 @@ def _random(nest: Nest, i: Instruction, seed: ir.Value, start: ir.Value) -> ir.V
 
 def _checked(nest: Nest, i: Instruction, index: ir.Value) -> ir.Value:
     """The index, checked and counted from the front."""
-    b, lanes = nest.builder, nest.lanes
+    lanes = nest.lanes
     extent, wrap = nest.extra_words(i)[0], i.attr("wrap")
-    lowest = b.neg(extent) if wrap else I64(0)
-    bad = lanes.compare(">=", lanes.subtract(index, lowest), b.sub(extent, lowest), "uint64")  # below the lowest it wraps
+    lowest = -extent if wrap else I64(0)
+    bad = lanes.compare(">=", lanes.subtract(index, lowest), extent - lowest, "uint64")  # below the lowest it wraps
 
     def seen(bad: ir.Value) -> ir.Value:
         if not is_varying(index):
@@ -230,9 +230,9 @@ def _store(nest: Nest, i: Instruction, value: ir.Value | Pair, start: ir.Value) 
         store(nest.mask)
         return
     # One comparison decides: `streams` is 0 or 1, `unaligned` is 0 where the store is aligned and unmasked.
-    unaligned = b.and_(b.ptrtoint(start, I64), I64(LINE - 1))
+    unaligned = b.ptrtoint(start, I64) & (LINE - 1)
     if nest.mask is not None:
-        unaligned = b.or_(unaligned, b.zext(b.not_(lanes.extract(nest.mask, lanes.width - 1)), I64))
+        unaligned = unaligned | b.zext(~lanes.extract(nest.mask, lanes.width - 1), I64)
     with b.if_else(b.icmp_unsigned(">", nest.streams[i.access.pointer], unaligned)) as (past_caches, through_caches):
         with past_caches:
             store(None, past_caches=True)

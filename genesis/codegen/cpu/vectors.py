@@ -72,7 +72,7 @@ class FirstLanes(ir.Value):
     __slots__ = ("count",)
 
     def __init__(self, mask: ir.Value, count: ir.Value) -> None:
-        super().__init__(mask.type, mask.text)
+        super().__init__(mask.type, mask.text, mask.builder)
         self.count = count
 
 

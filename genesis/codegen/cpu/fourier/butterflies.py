@@ -22,7 +22,7 @@ class ComplexLanes:
 
     def __init__(self, lanes: Lanes, dtype: str, forward: ir.Value) -> None:
         self.lanes, self.builder, self.dtype, self.width = lanes, lanes.builder, dtype, lanes.width // 2
-        self.turn = self.builder.fmul(lanes.splat(forward), self.alternating(1.0, -1.0))
+        self.turn = lanes.splat(forward) * self.alternating(1.0, -1.0)
         self.entry, self.turned_sines = self.builder.block, dict[float, ir.Value]()
 
     def alternating(self, real: float, imaginary: float) -> ir.Constant:
@@ -40,7 +40,7 @@ class ComplexLanes:
         return self._shuffled(x, [2 * n + part for n in reversed(range(self.width)) for part in (0, 1)])
 
     def conjugate(self, x: ir.Value) -> ir.Value:
-        return self.builder.fmul(x, self.alternating(1.0, -1.0))
+        return x * self.alternating(1.0, -1.0)
 
     def repeated(self, pointer: ir.Value) -> ir.Value:
         """The complex number at `pointer`, in all lanes."""
@@ -51,17 +51,17 @@ class ComplexLanes:
     def times(self, x: ir.Value, y: ir.Value) -> ir.Value:
         """x times y, or times y's conjugate in a backward transform."""
         real, imaginary = (self._shuffled(y, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))
-        turned = self.builder.fmul(imaginary, self.builder.fneg(self.turn))
-        return self.lanes.fma(self.swapped(x), turned, self.builder.fmul(x, real))
+        turned = imaginary * -self.turn
+        return self.lanes.fma(self.swapped(x), turned, x * real)
 
     def product(self, x: ir.Value, y: ir.Value) -> ir.Value:
         """x times y."""
         real, imaginary = (self._shuffled(y, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))
-        return self.subtract_add(x, real, self.builder.fmul(self.swapped(x), imaginary))
+        return self.subtract_add(x, real, self.swapped(x) * imaginary)
 
     def subtract_add(self, x: ir.Value, factor: ir.Value, y: ir.Value) -> ir.Value:
         """x * factor, minus y in real parts and plus y in imaginary ones: one instruction."""
-        less, more = (self.lanes.fma(x, factor, term) for term in (self.builder.fneg(y), y))
+        less, more = (self.lanes.fma(x, factor, term) for term in (-y, y))
         order = [n + n % 2 * 2 * self.width for n in range(2 * self.width)]
         return self.builder.shuffle_vector(less, more, constants(I32, order))
 
@@ -70,7 +70,7 @@ class ComplexLanes:
         return self.lanes.fma(self.swapped(y), self.turn, x)
 
     def subtract_turned(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.lanes.fma(self.builder.fneg(self.swapped(y)), self.turn, x)
+        return self.lanes.fma(-self.swapped(y), self.turn, x)
 
     def _shuffled(self, x: ir.Value, order: Sequence[int]) -> ir.Value:
         return self.builder.shuffle_vector(x, x, constants(I32, order))
@@ -85,9 +85,8 @@ class ComplexLanes:
         if n == 2:
             return [b.fadd(*xs), b.fsub(*xs)]
         if n == 4:
-            even, odd = (b.fadd(xs[0], xs[2]), b.fsub(xs[0], xs[2])), (b.fadd(xs[1], xs[3]), b.fsub(xs[1], xs[3]))
-            return [b.fadd(even[0], odd[0]), self.add_turned(even[1], odd[1]),
-                    b.fsub(even[0], odd[0]), self.subtract_turned(even[1], odd[1])]
+            even, odd = (xs[0] + xs[2], xs[0] - xs[2]), (xs[1] + xs[3], xs[1] - xs[3])
+            return [even[0] + odd[0], self.add_turned(even[1], odd[1]), even[0] - odd[0], self.subtract_turned(even[1], odd[1])]
         return self._odd(xs)
 
     def in_turn(self, n: int, load: Callable[[int], ir.Value]) -> Iterator[tuple[int, ir.Value]]:
@@ -109,16 +108,15 @@ class ComplexLanes:
         if numerator == 0:
             return x
         if 4 * numerator == n:
-            return self.builder.fmul(self.swapped(x), self.turn)
+            return self.swapped(x) * self.turn
         root = roots(np.array(numerator), n)
-        return self.lanes.fma(
-            self.swapped(x), self._turned_sine(-float(root.imag)), self.builder.fmul(x, self.constant(float(root.real))))
+        return self.lanes.fma(self.swapped(x), self._turned_sine(-float(root.imag)), x * self.constant(float(root.real)))
 
     def _turned_sine(self, sine: float) -> ir.Value:
         """A factor for swapped parts, computed at the function's entry."""
         if sine not in self.turned_sines:
             with self.builder.goto_block(self.entry):
-                self.turned_sines[sine] = self.builder.fmul(self.turn, self.constant(sine))
+                self.turned_sines[sine] = self.turn * self.constant(sine)
         return self.turned_sines[sine]
 
     def _root(self, numerator: int, n: int) -> tuple[ir.Value, ir.Value]:
@@ -131,17 +129,17 @@ class ComplexLanes:
 
     def _odd(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
         """Odd radices: sums of opposite numbers multiply cosines, differences sines."""
-        b, n = self.builder, len(xs)
-        pairs = [(b.fadd(xs[j], xs[n - j]), b.fsub(xs[j], xs[n - j])) for j in range(1, n // 2 + 1)]
+        n = len(xs)
+        pairs = [(xs[j] + xs[n - j], xs[j] - xs[n - j]) for j in range(1, n // 2 + 1)]
         found, total = [xs[0]] * n, xs[0]
         for addend, _ in pairs:
-            total = b.fadd(total, addend)
+            total = total + addend
         found[0] = total
         for k in range(1, n // 2 + 1):
             cosines = sines = xs[0]
             for j, (added, subtracted) in enumerate(pairs, 1):
                 cosine, sine = self._root(j * k, n)
                 cosines = self.lanes.fma(added, cosine, cosines)
-                sines = b.fmul(subtracted, sine) if j == 1 else self.lanes.fma(subtracted, sine, sines)
+                sines = subtracted * sine if j == 1 else self.lanes.fma(subtracted, sine, sines)
             found[k], found[n - k] = self.add_turned(cosines, sines), self.subtract_turned(cosines, sines)
         return found

@@ -71,7 +71,7 @@ class _Driver(WordKernel):
         super().__init__(name, {word: passes.type_of(word) for word in WORDS}, width, module)
         # Divided once: of 64 bits it takes up to 90 cycles, as long as a pass over a short transform.
         columns = self.words["columns"]
-        self.twiddles_row = self.builder.add(columns, self.builder.urem(self.words["inner"], columns))
+        self.twiddles_row = columns + self.builder.urem(self.words["inner"], columns)
 
     def _at(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
         """The address of a complex number."""
@@ -86,34 +86,34 @@ class _Driver(WordKernel):
         with self.items():
             number, block = (b.load(slot, typ=I64) for slot in slots)
             self._item(number, block)
-            following = b.add(block, I64(1))
-            is_next = b.icmp_signed("==", following, blocks)
-            b.store(b.add(number, b.zext(is_next, I64)), slots[0])
+            following = block + 1
+            is_next = following.equals(blocks)
+            b.store(number + b.zext(is_next, I64), slots[0])
             b.store(b.select(is_next, I64(0), following), slots[1])
         return super().text()
 
     def _item(self, number: ir.Value, block: ir.Value) -> None:
         b, word = self.builder, self.words
-        column = b.mul(block, word["columns"])
-        rest = b.sub(word["inner"], column)
-        columns = b.select(b.icmp_signed("==", block, b.sub(word["blocks"], I64(1))), rest, word["columns"])
+        column = block * word["columns"]
+        rest = word["inner"] - column
+        columns = b.select(block.equals(word["blocks"] - 1), rest, word["columns"])
         source, target = (
-            self._at(word[f"{end}_at"], b.add(b.mul(number, word[f"{end}_step"]), b.mul(column, word[f"{end}_column"])))
+            self._at(word[f"{end}_at"], number * word[f"{end}_step"] + column * word[f"{end}_column"])
             for end in ("source", "target"))
-        here = self._at(word["workspace_at"], b.mul(self.worker, word["per_worker"]))
+        here = self._at(word["workspace_at"], self.worker * word["per_worker"])
         buffers = here, self._at(here, word["buffer"])
         with counted(b, I64(0), word["passes"]) as n:
-            words = load_words(b, b.gep(word["passes_at"], [b.mul(n, I64(len(PASS)))], source_etype=I64), PASS_TYPES)
-            is_first = b.icmp_signed("==", n, I64(0))
-            is_last = b.icmp_signed("==", n, b.sub(word["passes"], I64(1)))
+            words = load_words(b, b.gep(word["passes_at"], [n * len(PASS)], source_etype=I64), PASS_TYPES)
+            is_first = n.equals(0)
+            is_last = n.equals(word["passes"] - 1)
             odd = b.trunc(n, ir.IntType(1))
-            is_apart = b.icmp_signed("!=", word["apart"], I64(0))
+            is_apart = word["apart"].differs(0)
             beside, apart = b.select(is_apart, I64(1), columns), b.select(is_apart, columns, I64(1))
             from_row = b.select(is_first, word["source_row"], beside)
             to_row = b.select(is_last, word["target_row"], beside)
             # Lines of a block of transforms, one after the other, of which some are to be or have been half of a spectrum.
             lines = {
-                "transforms": b.select(b.icmp_signed(">", words["m"], I64(0)), columns, I64(1)), "apart": apart,
+                "transforms": b.select(words["m"] > 0, columns, I64(1)), "apart": apart,
                 "from_line": b.select(is_first, word["source_column"], word["line"]),
                 "to_line": b.select(is_last, word["target_column"], word["line"]),
             }
@@ -131,16 +131,16 @@ class _Driver(WordKernel):
         """The passes' arguments for a block of columns, given the distances of its rows before and after."""
         b, m, l, radix = self.builder, words["m"], words["l"], words["radix"]
         # Lines that lie end to end are one.
-        adjacent = b.and_(b.icmp_signed("==", from_row, beside), b.icmp_signed("==", to_row, beside))
-        side_by_side, whole = b.mul(l, beside), b.icmp_signed(">", m, I64(0))
-        in_p, out_k = b.mul(l, from_row), b.mul(l, to_row)
+        adjacent = from_row.equals(beside) & to_row.equals(beside)
+        side_by_side, whole = l * beside, m > 0
+        in_p, out_k = l * from_row, l * to_row
         return {
-            "in_j": b.mul(m, in_p), "in_p": in_p, "in_l": from_row, "out_p": b.mul(radix, out_k), "out_k": out_k,
+            "in_j": m * in_p, "in_p": in_p, "in_l": from_row, "out_p": radix * out_k, "out_k": out_k,
             "out_l": to_row, "lines": b.select(adjacent, I64(1), l), "columns": b.select(adjacent, side_by_side, beside),
-            "extent": b.mul(m, side_by_side), "half": l, "first": b.select(whole, I64(0), column),
+            "extent": m * side_by_side, "half": l, "first": b.select(whole, I64(0), column),
             "count": b.select(whole, m, columns), "rows": l, "in_row": from_row, "block_columns": columns,
             "twiddles_row": self.twiddles_row,
-            "starts_at": self._at(words["second_at"], b.mul(l, block)),
+            "starts_at": self._at(words["second_at"], l * block),
         }
 
     def _ahead(
@@ -150,14 +150,14 @@ class _Driver(WordKernel):
 
         Nothing else knows what comes next: rows of a matrix lie in pages of their own, and a pass reads and writes all over.
         """
-        b, apart = self.builder, self.builder.icmp_signed("!=", self.words["apart"], I64(0))
+        b, apart = self.builder, self.words["apart"].differs(0)
         source_step, target_step = (
-            b.select(b.icmp_signed(">", self.words[f"{end}_step"], I64(FETCHED)), I64(NEAR), self.words[f"{end}_step"])
+            b.select(self.words[f"{end}_step"] > FETCHED, I64(NEAR), self.words[f"{end}_step"])
             for end in ("source", "target"))
         following = b.select(apart, lines["to_line"], target_step)
-        written = b.select(b.icmp_signed("==", geometry["lines"], I64(1)), following, geometry["out_l"])
+        written = b.select(geometry["lines"].equals(1), following, geometry["out_l"])
         return {
-            "next_in": b.select(apart, b.mul(lines["apart"], lines["from_line"]), source_step),
+            "next_in": b.select(apart, lines["apart"] * lines["from_line"], source_step),
             "next_out": following, "in_ahead": b.select(is_first, geometry["in_p"], I64(0)),
             "out_ahead": b.select(is_last, written, I64(0)),
         }

@@ -61,7 +61,7 @@ class Pass(Code):
             self.prefetch(pointer, to_write=write)
 
     def times(self, k: int, distance: ir.Value) -> ir.Value:
-        return self.builder.mul(distance, I64(k))
+        return distance * k
 
 
 WIDE = ("in_at", "out_at", "twiddles_at", "m", "in_j", "in_p", "in_l", "out_p", "out_k", "out_l", "lines", "columns", "forward",
@@ -76,28 +76,28 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
     f = Pass(module, name, dtype, width, WIDE)
     b, a = f.builder, f.argument
     scale = f.splat(f.number("scale"))
-    final = b.sub(a["columns"], I64(width))
+    final = a["columns"] - width
     before, after = f.spacing(a["in_j"], radix), f.spacing(a["out_k"], radix)
     with f.count(0, a["apart"]) as n, f.count(0, a["m"]) as p:
-        from_at, to_at = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
-        roots = [] if last else [_root(f, b.add(f.times(radix - 1, p), I64(k - 1))) for k in range(1, radix)]
-        start, goal = b.mul(p, a["in_p"]), b.mul(p, a["out_p"])
+        from_at, to_at = (f.place(a[f"{end}_at"], n * a[f"{end}_row"]) for end in ("in", "out"))
+        roots = [] if last else [_root(f, f.times(radix - 1, p) + (k - 1)) for k in range(1, radix)]
+        start, goal = p * a["in_p"], p * a["out_p"]
         with f.count(0, a["lines"]) as line:
-            source, target = b.add(start, b.mul(line, a["in_l"])), b.add(goal, b.mul(line, a["out_l"]))
+            source, target = start + line * a["in_l"], goal + line * a["out_l"]
             with f.count(0, a["columns"], width) as column:
                 column = f.least(column, final)  # the last vector overlaps the one before
                 here = f.place(from_at, source, column)
                 there = f.place(to_at, target, column)
                 ahead, near, space = ("out_ahead", there, after) if last else ("in_ahead", here, before)
-                with b.if_then(b.icmp_signed("!=", a[ahead], I64(0))):
+                with b.if_then(a[ahead].differs(0)):
                     f.fetch(space.spread(f.place(near, a[ahead]), radix), write=last)
                 targets = after.spread(there, radix)
                 for k, y in f.complex.in_turn(radix, f.reads(before.spread(here, radix))):
                     if last:
-                        y = b.fmul(y, scale)
+                        y = y * scale
                     elif k:
                         real, imaginary = roots[k - 1]
-                        y = f.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
+                        y = f.fma(f.complex.swapped(y), imaginary, y * real)
                     f.write(y, targets[k])
     return f.finish()
 
@@ -105,7 +105,7 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
 def _root(f: Pass, number: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Root `number` of a table, for all lanes: its real part, and its imaginary part with both signs."""
     b = f.builder
-    at = f.place(f.argument["twiddles_at"], b.shl(number, I64(1)))
+    at = f.place(f.argument["twiddles_at"], number << 1)
     four = b.load(at, align=4 if f.dtype == "float32" else 8, typ=ir.VectorType(f.constant(f.dtype, 0.0).type, 4))
     nothing = ir.Constant(four.type, "poison")
     real, imaginary = (b.shuffle_vector(four, nothing, constants(I32, [first, first + 1] * f.numbers)) for first in (0, 2))
@@ -123,11 +123,11 @@ def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int
     f = Pass(module, name, dtype, width, NARROW)
     b, a = f.builder, f.argument
     scale, extent = f.splat(f.number("scale")), a["extent"]
-    rounded = b.and_(b.add(extent, I64(width - 1)), I64(-width))
+    rounded = (extent + (width - 1)) & -width
     with f.count(0, extent, width) as at:
-        left = b.sub(extent, at)
-        mask = f.first_lanes(b.shl(left, I64(1)))
-        xs = [b.fmul(f.read(f.place(a["in_at"], at, f.times(j, extent)), mask), scale) for j in range(radix)]
+        left = extent - at
+        mask = f.first_lanes(left << 1)
+        xs = [f.read(f.place(a["in_at"], at, f.times(j, extent)), mask) * scale for j in range(radix)]
         ys = f.complex.transform(xs)
         for k in range(1, radix):
             ys[k] = f.complex.times(ys[k], f.read(f.place(a["twiddles_at"], at, f.times(k - 1, rounded))))
@@ -149,17 +149,17 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
     f = Pass(module, name, dtype, width, TRANSPOSED)
     b, a = f.builder, f.argument
     extent = a["extent"]
-    final, spacing = b.sub(extent, I64(width)), f.spacing(extent, radix)
+    final, spacing = extent - width, f.spacing(extent, radix)
     with f.count(0, a["apart"]) as n, f.count(0, extent, width) as start:
-        from_at, to_at = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+        from_at, to_at = (f.place(a[f"{end}_at"], n * a[f"{end}_row"]) for end in ("in", "out"))
         at = f.least(start, final)  # the last vector overlaps the one before
-        here, table = f.place(from_at, at), f.place(a["twiddles_at"], b.mul(start, I64(2 * (radix - 1))))
+        here, table = f.place(from_at, at), f.place(a["twiddles_at"], start * (2 * (radix - 1)))
         ys = {}
         f.fetch(spacing.spread(f.place(here, a["next_in"]), radix))
         for k, y in f.complex.in_turn(radix, f.reads(spacing.spread(here, radix))):
             if k:
                 real, imaginary = (f.read(f.place(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
-                y = f.fma(f.complex.swapped(y), imaginary, b.fmul(y, real))
+                y = f.fma(f.complex.swapped(y), imaginary, y * real)
             ys[k] = y
         target = f.place(to_at, f.times(radix, at))
         for first in range(0, radix, width):
@@ -176,8 +176,8 @@ def _scatter(f: Pass, y: ir.Value, target: ir.Value, index: ir.Value, count: ir.
             f.scatter_store(b.bitcast(y, ir.VectorType(I64, f.numbers)), target, index, "int64", f.first_lanes(count))
         return
     double = b.shuffle_vector(index, index, constants(I32, [n // 2 for n in range(2 * f.numbers)]))
-    parts = b.add(b.shl(double, f.splat(I64(1))), constants(I64, [n % 2 for n in range(2 * f.numbers)]))
-    f.scatter_store(y, target, parts, f.dtype, f.first_lanes(b.shl(count, I64(1))))
+    parts = (double << f.splat(I64(1))) + constants(I64, [n % 2 for n in range(2 * f.numbers)])
+    f.scatter_store(y, target, parts, f.dtype, f.first_lanes(count << 1))
 
 
 MATRIX = ("in_at", "out_at", "twiddles_at", "starts_at", "rows", "columns", "in_row", "twiddles_row", "out_column", "forward")
@@ -189,15 +189,15 @@ def emit_matrix(module: ir.Module, name: str, dtype: str, width: int, *, plain: 
     """
     f = Pass(module, name, dtype, width, MATRIX)
     b, a = f.builder, f.argument
-    final_row, final_column = (b.sub(a[extent], I64(width)) for extent in ("rows", "columns"))
+    final_row, final_column = (a[extent] - width for extent in ("rows", "columns"))
     with f.count(0, a["rows"], width) as row, f.count(0, a["columns"], width) as column:
         row, column = f.least(row, final_row), f.least(column, final_column)
-        lines = [b.add(row, I64(n)) for n in range(width)]
-        vectors = [f.read(f.place(a["in_at"], b.mul(line, a["in_row"]), column)) for line in lines]
+        lines = [row + n for n in range(width)]
+        vectors = [f.read(f.place(a["in_at"], line * a["in_row"], column)) for line in lines]
         if not plain:
             vectors = [_twiddled(f, vector, line, column) for vector, line in zip(vectors, lines, strict=True)]
         for n, vector in enumerate(transposed(b, vectors, 2)):
-            f.write(vector, f.place(a["out_at"], b.mul(b.add(column, I64(n)), a["out_column"]), row))
+            f.write(vector, f.place(a["out_at"], (column + n) * a["out_column"], row))
     return f.finish()
 
 
@@ -223,10 +223,10 @@ def emit_to_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.Fun
     b, a = f.builder, f.argument
     pair = I64 if dtype == "float32" else ir.IntType(128)
     with f.count(0, a["transforms"]) as n:  # all of them first: a vector that is read at once waits for its number
-        source = f.place(a["in_at"], b.mul(n, a["in_row"]))
+        source = f.place(a["in_at"], n * a["in_row"])
         b.store(b.load(source, align=4, typ=pair), f.place(source, a["half"]), align=4)
     with f.count(0, a["transforms"]) as n:
-        source, target = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+        source, target = (f.place(a[f"{end}_at"], n * a[f"{end}_row"]) for end in ("in", "out"))
         _mirrored(f, source, target, ahead="out")
     return f.finish()
 
@@ -238,11 +238,11 @@ def emit_from_half(module: ir.Module, name: str, dtype: str, width: int) -> ir.F
     f = Pass(module, name, dtype, width, HALF)
     b, a = f.builder, f.argument
     with f.count(0, a["transforms"]) as n:
-        source, target = (f.place(a[f"{end}_at"], b.mul(n, a[f"{end}_row"])) for end in ("in", "out"))
+        source, target = (f.place(a[f"{end}_at"], n * a[f"{end}_row"]) for end in ("in", "out"))
         _mirrored(f, source, target, ahead="in")
-        with b.if_then(b.icmp_signed("==", a["first"], I64(0))):
+        with b.if_then(a["first"].equals(0)):
             first, last = (f.load_uniform(f.place(source, at), dtype) for at in (I64(0), a["half"]))
-            for part, value in ((0, b.fadd(first, last)), (1, b.fsub(first, last))):
+            for part, value in ((0, first + last), (1, first - last)):
                 f.store_uniform(value, f.element_pointer(target, part, dtype), dtype)
     return f.finish()
 
@@ -252,17 +252,17 @@ def _mirrored(f: Pass, source: ir.Value, target: ir.Value, ahead: str) -> None:
 
     Its mirrored number is the conjugate of x + y - r (x - y), so that a root serves both.
     """
-    b, a, numbers = f.builder, f.argument, f.complex
+    a, numbers = f.argument, f.complex
     one, opposed = numbers.alternating(1.0, -1.0), numbers.alternating(-1.0, 1.0)
-    end = b.add(a["first"], a["count"])
-    final = f.intrinsic("smax", I64, [a["first"], b.sub(end, I64(f.numbers))])
+    end = a["first"] + a["count"]
+    final = f.intrinsic("smax", I64, [a["first"], end - f.numbers])
     with f.count(a["first"], end, f.numbers) as k:
         k = f.least(k, final)
-        opposite = b.sub(b.sub(a["half"], k), I64(f.numbers - 1))
+        opposite = a["half"] - k - (f.numbers - 1)
         side = source if ahead == "in" else target
         f.fetch([f.place(side, at, a[f"next_{ahead}"]) for at in (k, opposite)], write=ahead == "out")
         x, mirrored = f.read(f.place(source, k)), numbers.reversed(f.read(f.place(source, opposite)))
         added, subtracted = (f.fma(mirrored, signs, x) for signs in (one, opposed))
         turned = numbers.product(subtracted, f.read(f.place(a["twiddles_at"], k)))
-        f.write(b.fadd(added, turned), f.place(target, k))
+        f.write(added + turned, f.place(target, k))
         f.write(numbers.reversed(numbers.subtract_add(added, one, turned)), f.place(target, opposite))

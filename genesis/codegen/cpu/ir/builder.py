@@ -43,6 +43,8 @@ class IRBuilder:
 
     def __init__(self, block: Block) -> None:
         self.block = block
+        for argument in block.function.args:
+            argument.builder = self
 
     @property
     def function(self) -> Function:
@@ -60,7 +62,7 @@ class IRBuilder:
     def _value(self, type_: Type, text: str) -> Value:
         name = self._name()
         self.block.lines.append(f"{name} = {text}")
-        return Value(type_, name)
+        return Value(type_, name, self)
 
     add, sub, mul = _binary("add"), _binary("sub"), _binary("mul")
     udiv, sdiv, urem, srem = _binary("udiv"), _binary("sdiv"), _binary("urem"), _binary("srem")
@@ -91,7 +93,7 @@ class IRBuilder:
             a.type, f"select {condition.type.text} {condition.text}, {a.type.text} {a.text}, {b.type.text} {b.text}")
 
     def phi(self, type_: Type) -> Phi:
-        phi = Phi(type_, self._name())
+        phi = Phi(type_, self._name(), self)
         self.block.lines.append(phi)
         return phi
 

@@ -20,8 +20,8 @@ class Phi(Value):
 
     __slots__ = ("incoming",)
 
-    def __init__(self, type_: Type, text: str) -> None:
-        super().__init__(type_, text)
+    def __init__(self, type_: Type, text: str, builder: object) -> None:
+        super().__init__(type_, text, builder)
         self.incoming: list[tuple[Value, Block]] = []
 
     def add_incoming(self, value: Value, block: Block) -> None:

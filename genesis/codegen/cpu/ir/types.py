@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 
@@ -75,17 +76,89 @@ class FunctionPointer(Type):
 
 VOID, POINTER, HALF, BFLOAT, FLOAT, DOUBLE = map(PlainType, ("void", "ptr", "half", "bfloat", "float", "double"))
 I1 = IntType(1)
+FLOATS = HALF, BFLOAT, FLOAT, DOUBLE
 
 # ---- values ----
 
 
+Operand = Any  # a value, or a number: a constant of the other operand's type
+
+
+def _operator(of_integers: str, of_floats: str = "", *, reflected: bool = False) -> Callable[[Value, Operand], Value]:
+    """A method that emits an instruction of two integers, or of two floats."""
+
+    def emit(self: Value, other: Operand) -> Value:
+        other = other if isinstance(other, Value) else self.type(other)
+        a, b = (other, self) if reflected else (self, other)
+        builder = self.builder or other.builder
+        if builder is None:
+            return a.type(_FOLDED[of_integers](_integer(a), _integer(b)))
+        emitted: Value = getattr(builder, of_floats if _is_floating(self) else of_integers)(a, b)
+        return emitted
+
+    return emit
+
+
+def _comparison(predicate: str) -> Callable[[Value, Operand], Value]:
+    """A method that emits a comparison."""
+
+    def emit(self: Value, other: Operand) -> Value:
+        a, b, how = self, other if isinstance(other, Value) else self.type(other), predicate
+        if isinstance(a, Constant) and not isinstance(b, Constant):  # Python asks a subclass first, also for `value > constant`
+            a, b, how = b, a, _MIRRORED.get(predicate, predicate)
+        if a.builder is None:
+            return I1(_FOLDED[how](_integer(a), _integer(b)))
+        emitted: Value = (a.builder.fcmp_ordered if _is_floating(a) else a.builder.icmp_signed)(how, a, b)
+        return emitted
+
+    return emit
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_FOLDED = {  # what nobody emits: of two constants
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and_": operator.and_, "or_": operator.or_,
+    "xor": operator.xor, "shl": operator.lshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}
+
+
+def _integer(constant: Any) -> int:
+    if not isinstance(constant.constant, int):
+        raise TypeError(f"an operator of two constants, one of which is {constant.text}; want an operand that is none")
+    return constant.constant
+
+
 class Value:
-    """An operand of an instruction: its type, and its name in the text."""
+    """An operand of an instruction: its type, and its name in the text.
 
-    __slots__ = ("text", "type")
+    Operators emit instructions, by an operand's `builder`: `row * pitch + 1`. Comparisons are signed, and do not hold for NaN.
+    """
 
-    def __init__(self, type_: Any, text: str) -> None:
-        self.type, self.text = type_, text
+    __slots__ = ("builder", "text", "type")
+
+    def __init__(self, type_: Any, text: str, builder: Any = None) -> None:
+        self.type, self.text, self.builder = type_, text, builder
+
+    __add__, __radd__ = _operator("add", "fadd"), _operator("add", "fadd", reflected=True)
+    __sub__, __rsub__ = _operator("sub", "fsub"), _operator("sub", "fsub", reflected=True)
+    __mul__, __rmul__ = _operator("mul", "fmul"), _operator("mul", "fmul", reflected=True)
+    __truediv__, __rtruediv__ = _operator("", "fdiv"), _operator("", "fdiv", reflected=True)
+    __and__, __or__, __xor__ = map(_operator, ("and_", "or_", "xor"))
+    __lshift__, __rlshift__ = _operator("shl"), _operator("shl", reflected=True)
+    __lt__, __le__, __gt__, __ge__ = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
+    equals, differs = _comparison("=="), _comparison("!=")
+
+    def __neg__(self) -> Value:
+        negative: Value = self.builder.fneg(self) if _is_floating(self) else self.builder.neg(self)
+        return negative
+
+    def __invert__(self) -> Value:
+        inverse: Value = self.builder.not_(self)
+        return inverse
+
+
+def _is_floating(value: Value) -> bool:
+    return (value.type.element if isinstance(value.type, VectorType) else value.type) in FLOATS
 
 
 class Constant(Value):

@@ -50,7 +50,7 @@ class Householder(Functions):
         n, x = code.args
         found = code.variable(code.splat(code.number(0.0)))
         with code.count(0, n, self.lanes) as i:
-            mask = code.first_lanes(code.builder.sub(n, i))
+            mask = code.first_lanes(n - i)
             found.set(see(code, code.load(code.element(x, i), code.dtype, mask), found.get()))
         return code.finish(code.horizontal_reduce(lambda a, b: combine(code, a, b), found.get()))
 
@@ -60,7 +60,7 @@ class Householder(Functions):
         code = self.code("scale", [I64, POINTER, self.number_type])
         n, x, factor = code.args
         with code.count(0, n, self.lanes) as i:
-            element, mask = code.element(x, i), code.first_lanes(code.builder.sub(n, i))
+            element, mask = code.element(x, i), code.first_lanes(n - i)
             code.store(code.multiply(code.load(element, code.dtype, mask), factor), element, code.dtype, mask)
         return code.finish()
 
@@ -71,7 +71,7 @@ class Householder(Functions):
         integer, digits, bias = BITS[code.dtype]
         exponent = code.builder.lshr(code.bitcast_to_int(code.args[0]), integer(digits))
         kept = code.intrinsic("smin", integer, [code.intrinsic("smax", integer, [exponent, integer(1)]), integer(2 * bias - 1)])
-        return code.finish(code.bitcast_to_float(code.builder.shl(code.builder.sub(integer(2 * bias), kept), integer(digits))))
+        return code.finish(code.bitcast_to_float((integer(2 * bias) - kept) << integer(digits)))
 
     @cached_property
     def reflector(self) -> ir.Function:
@@ -81,16 +81,16 @@ class Householder(Functions):
         n, x, place = code.args
         builder, dtype, one = code.builder, code.dtype, code.number(1.0)
         least, most = map(code.number, SAFE[dtype])
-        behind, count = code.element(x, I64(1)), builder.sub(n, I64(1))
+        behind, count = code.element(x, I64(1)), n - 1
         total, unscaled = code.variable(builder.call(self.squares, [n, x])), code.variable(one)
         is_zero = code.variable(I1(0))
         rest = builder.call(self.squares, [count, behind])
-        safe = builder.and_(builder.fcmp_ordered(">=", rest, least), builder.fcmp_ordered("<=", total.get(), most))
-        with builder.if_then(builder.not_(safe), likely=False):
+        safe = (rest >= least) & (total.get() <= most)
+        with builder.if_then(~safe, likely=False):
             is_zero.set(builder.fcmp_ordered("==", builder.call(self.largest, [count, behind]), code.number(0.0)))
             factor = builder.call(self.power, [builder.call(self.largest, [n, x])])
             builder.call(self.scale, [n, x, builder.select(is_zero.get(), one, factor)])
-            unscaled.set(builder.select(is_zero.get(), one, builder.fdiv(one, factor)))
+            unscaled.set(builder.select(is_zero.get(), one, one / factor))
             total.set(builder.call(self.squares, [n, x]))
         alpha = code.load_uniform(x, dtype)
         code.store_uniform(one, x, dtype)
@@ -98,11 +98,11 @@ class Householder(Functions):
             code.store_uniform(code.number(0.0), place, dtype)
             builder.ret(alpha)
             builder.position_at_end(builder.append_basic_block("unreached"))
-        beta = code.copy_sign(code.square_root(total.get()), builder.fneg(alpha))
-        gap = builder.fsub(beta, alpha)
-        code.store_uniform(builder.fdiv(gap, beta), place, dtype)
-        builder.call(self.scale, [count, behind, builder.fdiv(code.number(-1.0), gap)])
-        return code.finish(builder.fmul(beta, unscaled.get()))
+        beta = code.copy_sign(code.square_root(total.get()), -alpha)
+        gap = beta - alpha
+        code.store_uniform(gap / beta, place, dtype)
+        builder.call(self.scale, [count, behind, code.number(-1.0) / gap])
+        return code.finish(beta * unscaled.get())
 
     # ---- a sweep over the matrix ----
 
@@ -120,7 +120,7 @@ class Householder(Functions):
         code = self.code(f"sweep_{pairs}", [I64, I64, POINTER, I64, POINTER, POINTER, *[POINTER] * (2 * pairs)])
         rows, columns, a, row, x, w, *rest = code.args
         wide = 4 if has_many_registers() else 2
-        whole = code.builder.and_(columns, I64(-wide * self.lanes))
+        whole = columns & (-wide * self.lanes)
         for start, end, vectors in ((I64(0), whole, wide), (whole, columns, 1)):
             strip = self._strip(pairs, vectors, wide // vectors)
             with code.count(start, end, vectors * self.lanes) as column:
@@ -132,18 +132,18 @@ class Householder(Functions):
         """A sweep over so many vectors of columns, whose sums are in registers; of one column, several rows at a time."""
         code = self.code(f"strip_{pairs}_{vectors}", [I64, POINTER, I64, POINTER, POINTER, *[POINTER] * (2 * pairs)])
         rows, a, row, x, w, *rest = code.args
-        builder, dtype = code.builder, code.dtype
+        dtype = code.dtype
         at = [I64(v * self.lanes) for v in range(vectors)]
         scales, lines = rest[::2], [[code.load(code.element(g, n), dtype) for n in at] for g in rest[1::2]]
         sums = [[code.variable(code.splat(code.number(0.0))) for _ in at] for _ in range(unrolled)]
-        whole = builder.and_(rows, I64(-unrolled))
+        whole = rows & -unrolled
         for start, end, many in ((I64(0), whole, unrolled), (whole, rows, 1))[: 1 + (unrolled > 1)]:
             with code.count(start, end, many) as first:
                 for number in range(many):
-                    i = builder.add(first, I64(number))
-                    here = code.element(a, builder.mul(i, row))
+                    i = first + number
+                    here = code.element(a, i * row)
                     uniform = [code.load_uniform(code.element(p, i), dtype) for p in (*scales, x)]
-                    factors = [code.splat(builder.fneg(u)) for u in uniform[:-1]]
+                    factors = [code.splat(-u) for u in uniform[:-1]]
                     for v, n in enumerate(at):
                         value = code.load(code.element(here, n), dtype)
                         for factor, line in zip(factors, lines, strict=True):
@@ -153,7 +153,7 @@ class Householder(Functions):
         for v, n in enumerate(at):
             total = sums[0][v].get()
             for others in sums[1:]:
-                total = builder.fadd(total, others[v].get())
+                total = total + others[v].get()
             code.store(total, code.element(w, n), dtype)
         return code.finish()
 
@@ -171,27 +171,27 @@ class Householder(Functions):
         padded = self._padded(code, n)
         self._zero(code, g, padded)
         with code.count(0, m) as i, code.count(0, padded, lanes) as j:
-            x = code.load(self._at(code, source, i, n, j), dtype, code.first_lanes(builder.sub(n, j)))
+            x = code.load(self._at(code, source, i, n, j), dtype, code.first_lanes(n - j))
             code.store(x, self._at(code, a, i, row, j), dtype)
         with code.count(0, code.least(m, n)) as k:
-            start, next_ = builder.and_(k, I64(-lanes)), builder.add(k, I64(1))
-            columns, below = builder.sub(padded, start), builder.sub(m, next_)
-            before = code.intrinsic("smax", I64, [builder.sub(k, I64(1)), I64(0)])
-            v, x = (code.element(vectors, builder.mul(line, v_row)) for line in (before, k))
+            start, next_ = k & -lanes, k + 1
+            columns, below = padded - start, m - next_
+            before = code.intrinsic("smax", I64, [k - 1, I64(0)])
+            v, x = (code.element(vectors, line * v_row) for line in (before, k))
             line, diagonal = self._at(code, a, k, row), self._at(code, a, k, row, k)
             scale = code.load_uniform(code.element(v, k), dtype)
-            scale = builder.select(builder.icmp_signed("==", k, I64(0)), code.number(0.0), scale)
+            scale = builder.select(k.equals(0), code.number(0.0), scale)
             with code.count(start, padded, lanes) as j:
                 self._subtract(code, code.element(line, j), [(scale, code.element(g, j))])
             code.store_uniform(code.load_uniform(diagonal, dtype), code.element(x, k), dtype)
-            factor = builder.fneg(code.load_uniform(code.element(g, k), dtype))
+            factor = -code.load_uniform(code.element(g, k), dtype)
             with code.count(next_, m) as i:
                 left = code.load_uniform(self._at(code, a, i, row, k), dtype)
                 earlier = code.load_uniform(code.element(v, i), dtype)
-                left = builder.select(builder.icmp_signed("==", k, I64(0)), left, code.fma(earlier, factor, left))
+                left = builder.select(k.equals(0), left, code.fma(earlier, factor, left))
                 code.store_uniform(left, code.element(x, i), dtype)
             tau = code.element(scales, k)
-            beta = builder.call(self.reflector, [builder.sub(m, k), code.element(x, k), tau])
+            beta = builder.call(self.reflector, [m - k, code.element(x, k), tau])
             builder.call(self.sweep, [
                 below, columns, self._at(code, a, next_, row, start), row, code.element(x, next_), code.element(g, start),
                 code.element(v, next_), code.element(g, start)])
@@ -218,13 +218,13 @@ class Householder(Functions):
         with code.count(0, n) as i:
             code.store_uniform(code.number(1.0), self._at(code, q, i, row, i), dtype)
         with code.count(0, count) as step:
-            next_ = builder.sub(count, step)
-            k = builder.sub(next_, I64(1))
-            start = builder.and_(k, I64(-lanes))
-            v = code.element(vectors, builder.mul(code.least(next_, builder.sub(count, I64(1))), v_row))
-            x = code.element(vectors, builder.mul(k, v_row))
+            next_ = count - step
+            k = next_ - 1
+            start = k & -lanes
+            v = code.element(vectors, code.least(next_, count - 1) * v_row)
+            x = code.element(vectors, k * v_row)
             builder.call(self.sweep, [
-                builder.sub(m, next_), builder.sub(padded, start), self._at(code, q, next_, row, start), row,
+                m - next_, padded - start, self._at(code, q, next_, row, start), row,
                 code.element(x, next_), code.element(g, start), code.element(v, next_), code.element(g, start)])
             factor = code.load_uniform(code.element(scales, k), dtype)
             with code.count(start, padded, lanes) as j:
@@ -243,11 +243,11 @@ class Householder(Functions):
         code = self.code("mirror", [I64, POINTER, POINTER, I64, POINTER, I64])
         n, source, a, row, place, upper = code.args
         builder, dtype, lanes = code.builder, code.dtype, self.lanes
-        padded, is_upper = self._padded(code, n), builder.icmp_signed("!=", upper, I64(0))
+        padded, is_upper = self._padded(code, n), upper.differs(0)
         builder.call(self.rows.transpose, [n, n, source, n, a, row])
         with code.count(0, n) as i, code.count(0, padded, lanes) as j:
-            here, mask = self._at(code, a, i, row, j), code.first_lanes(builder.sub(n, j))
-            low = code.first_lanes(builder.sub(builder.add(i, builder.select(is_upper, I64(0), I64(1))), j))
+            here, mask = self._at(code, a, i, row, j), code.first_lanes(n - j)
+            low = code.first_lanes(i + builder.select(is_upper, I64(0), I64(1)) - j)
             given = code.logical_xor(low, code.splat(is_upper))
             x = code.load(self._at(code, source, i, n, j), dtype, mask)
             code.store(builder.select(given, x, code.load(here, dtype, mask)), here, dtype)
@@ -255,13 +255,13 @@ class Householder(Functions):
         with code.count(0, n) as i:
             most.set(code.maximum(most.get(), builder.call(self.largest, [n, self._at(code, a, i, row)])))
         least, greatest = (code.number(bound) for bound in SAFE_NUMBERS)
-        safe = builder.and_(builder.fcmp_ordered(">=", most.get(), least), builder.fcmp_ordered("<=", most.get(), greatest))
+        safe = (most.get() >= least) & (most.get() <= greatest)
         code.store_uniform(code.number(1.0), place, dtype)
-        with builder.if_then(builder.not_(safe), likely=False):
+        with builder.if_then(~safe, likely=False):
             infinite = builder.fcmp_ordered("==", most.get(), code.number(float("inf")))
-            finite = builder.fcmp_ordered("<", most.get(), code.number(float("inf")))
+            finite = most.get() < code.number(float("inf"))
             factor = builder.call(self.power, [most.get()])
-            inverse = builder.select(finite, builder.fdiv(code.number(1.0), factor), code.number(float("nan")))
+            inverse = builder.select(finite, code.number(1.0) / factor, code.number(float("nan")))
             code.store_uniform(inverse, place, dtype)
             with code.count(0, n) as i:
                 line = self._at(code, a, i, row)
@@ -278,27 +278,27 @@ class Householder(Functions):
         n, a, row, d, e, lines = code.args
         builder, dtype, lanes = code.builder, code.dtype, self.lanes
         padded, tau = self._padded(code, n), code.builder.alloca(self.number_type)
-        self._zero(code, lines, builder.mul(row, I64(4)))
-        v, w, x, p = (code.variable(code.element(lines, builder.mul(row, I64(number)))) for number in range(4))
+        self._zero(code, lines, row * 4)
+        v, w, x, p = (code.variable(code.element(lines, row * number)) for number in range(4))
         with code.count(0, n) as k:
-            start, next_ = builder.and_(k, I64(-lanes)), builder.add(k, I64(1))
+            start, next_ = k & -lanes, k + 1
             line = self._at(code, a, k, row)
             scales = [code.load_uniform(code.element(variable.get(), k), dtype) for variable in (v, w)]
             with code.count(start, padded, lanes) as j:
                 self._subtract(code, code.element(line, j), [
                     (scale, code.element(variable.get(), j)) for scale, variable in zip(scales, (w, v), strict=True)])
             code.store_uniform(code.load_uniform(code.element(line, k), dtype), code.element(d, k), dtype)
-            with builder.if_then(builder.icmp_signed("<", next_, n)):
-                start = builder.and_(next_, I64(-lanes))
+            with builder.if_then(next_ < n):
+                start = next_ & -lanes
                 with code.count(start, padded, lanes) as j:
                     value = code.load(code.element(line, j), dtype)
-                    done = code.first_lanes(builder.sub(next_, j))
+                    done = code.first_lanes(next_ - j)
                     code.store(builder.select(done, code.splat(code.number(0.0)), value), code.element(x.get(), j), dtype)
-                left = builder.sub(n, next_)
+                left = n - next_
                 beta = builder.call(self.reflector, [left, code.element(x.get(), next_), tau])
                 code.store_uniform(beta, code.element(e, k), dtype)
                 builder.call(self.double_sweep, [
-                    left, builder.sub(padded, start), self._at(code, a, next_, row, start), row, code.element(x.get(), next_),
+                    left, padded - start, self._at(code, a, next_, row, start), row, code.element(x.get(), next_),
                     code.element(p.get(), start), code.element(v.get(), next_), code.element(w.get(), start),
                     code.element(w.get(), next_), code.element(v.get(), start)])
                 total = code.variable(code.splat(code.number(0.0)))
@@ -307,7 +307,7 @@ class Householder(Functions):
                     total.set(code.fma(first, second, total.get()))
                 product = code.horizontal_reduce(code.add, total.get())
                 scale = code.load_uniform(tau, dtype)
-                half = builder.fneg(builder.fmul(builder.fmul(scale, product), code.number(0.5)))
+                half = -(scale * product * code.number(0.5))
                 with code.count(start, padded, lanes) as j:
                     element = code.element(p.get(), j)
                     value = code.fma(half, code.load(code.element(x.get(), j), dtype), code.load(element, dtype))
@@ -321,10 +321,10 @@ class Householder(Functions):
     # ---- memory ----
 
     def _padded(self, code: ElementCode, n: ir.Value) -> ir.Value:
-        return code.builder.and_(code.builder.add(n, I64(self.lanes - 1)), I64(-self.lanes))
+        return (n + (self.lanes - 1)) & -self.lanes
 
     def _at(self, code: ElementCode, a: ir.Value, i: ir.Value, row: ir.Value, j: ir.Value | None = None) -> ir.Value:
-        line = code.element(a, code.builder.mul(i, row))
+        line = code.element(a, i * row)
         return line if j is None else code.element(line, j)
 
     def _zero(self, code: ElementCode, line: ir.Value, count: ir.Value) -> None:
@@ -335,5 +335,5 @@ class Householder(Functions):
         """Subtract products of a number and a vector in memory from a vector in memory."""
         value = code.load(element, code.dtype)
         for scale, line in products:
-            value = code.fma(code.builder.fneg(scale), code.load(line, code.dtype), value)
+            value = code.fma(-scale, code.load(line, code.dtype), value)
         code.store(value, element, code.dtype)

@@ -61,14 +61,14 @@ class _Kernel(WordKernel):
 
     def text(self) -> str:
         """The module's text."""
-        builder, words = self.builder, self.words
+        words = self.words
         self._limit(I64(1))
         with self.items() as item:
             self.item, self.goes_on = item, self.variable(I1(1))
             number = self.variable(0)
-            with self.loop(lambda: builder.and_(builder.icmp_signed("<", number.get(), words["count"]), self.goes_on.get())):
+            with self.loop(lambda: (number.get() < words["count"]) & self.goes_on.get()):
                 self._step(self.get(words["steps"], number.get(), POINTER))
-                number.set(builder.add(number.get(), I64(1)))
+                number.set(number.get() + 1)
         self._limit(I64(-1))
         return super().text()
 
@@ -78,8 +78,8 @@ class _Kernel(WordKernel):
     def _address(self, step: ir.Value, word: int) -> ir.Value:
         """The present matrix's and worker's address, from the pointer at a word of a step."""
         base, by_item, by_worker = (self.get(step, word + n) for n in range(POINTER_WORDS))
-        offset = self.builder.add(self.builder.mul(by_item, self.item), self.builder.mul(by_worker, self.worker))
-        return self._pointer(self.builder.add(base, offset))
+        offset = by_item * self.item + by_worker * self.worker
+        return self._pointer(base + offset)
 
     # ---- the threads of BLAS ----
 
@@ -88,18 +88,18 @@ class _Kernel(WordKernel):
         builder, words = self.builder, self.words
         begins = change.constant > 0
         state = words["state"]
-        with builder.if_then(builder.icmp_signed("!=", words["set"], I64(0))):
-            with self.loop(lambda: builder.icmp_signed("!=", builder.atomic_rmw("xchg", state, I64(1), "acquire"), I64(0))):
+        with builder.if_then(words["set"].differs(0)):
+            with self.loop(lambda: builder.atomic_rmw("xchg", state, I64(1), "acquire").differs(0)):
                 pass
-            users = builder.add(self.get(state, 1), change)
+            users = self.get(state, 1) + change
             self.put(users, state, 1)
-            with builder.if_then(builder.icmp_signed("==", users, I64(1 if begins else 0))):
+            with builder.if_then(users.equals(1 if begins else 0)):
                 if begins:
                     asks = builder.inttoptr(words["get"], ir.FunctionPointer(ir.FunctionType(I32, [])))
                     self.put(builder.sext(builder.call(asks, []), I64), state, 2)
                 before = self.get(state, 2)
                 wanted = words["threads"] if begins else before
-                with builder.if_then(builder.icmp_signed(">", before, I64(1))):  # a user's choice of one thread is kept
+                with builder.if_then(before > 1):  # a user's choice of one thread is kept
                     sets = builder.inttoptr(words["set"], ir.FunctionPointer(ir.FunctionType(ir.VOID, [I32])))
                     builder.call(sets, [builder.trunc(wanted, I32)])
             builder.atomic_rmw("xchg", state, I64(0), "release")
@@ -130,7 +130,7 @@ class _Kernel(WordKernel):
         """{status code}: one that is not 0 ends the matrix's work and raises a fault."""
         builder = self.builder
         code = builder.sext(self.get(self._address(step, 1), 0, I32), I64)
-        with builder.if_then(builder.icmp_signed("!=", code, I64(0))):
+        with builder.if_then(code.differs(0)):
             self.report(code, self.item)
             self.goes_on.set(I1(0))
 
@@ -144,15 +144,15 @@ class _Kernel(WordKernel):
         here, there = self._address(step, 1), self._address(step, 1 + POINTER_WORDS)
         rows, columns, *between, keep = (self.get(step, 1 + 2 * POINTER_WORDS + n) for n in range(7))
         (down, right), (to_down, to_right) = between[:2], between[2:]
-        in_rows = builder.and_(builder.icmp_signed("==", right, size), builder.icmp_signed("==", to_right, size))
+        in_rows = right.equals(size) & to_right.equals(size)
         with builder.if_else(in_rows) as (then, otherwise):
             with then, self.count(0, rows) as row:
-                self._row(row, self.at(here, builder.mul(row, down)), self.at(there, builder.mul(row, to_down)), columns, keep)
+                self._row(row, self.at(here, row * down), self.at(there, row * to_down), columns, keep)
             with otherwise, self.count(0, rows, TILE) as top, self.count(0, columns, TILE) as left:
-                bottom, end = (self.least(builder.add(n, I64(TILE)), stop) for n, stop in ((top, rows), (left, columns)))
+                bottom, end = (self.least(n + TILE, stop) for n, stop in ((top, rows), (left, columns)))
                 with self.count(top, bottom) as row, self.count(left, end) as column:
-                    x = builder.add(builder.mul(row, down), builder.mul(column, right))
-                    y = builder.add(builder.mul(row, to_down), builder.mul(column, to_right))
+                    x = row * down + column * right
+                    y = row * to_down + column * to_right
                     kept = self._is_kept(row, column, keep)
                     for part in range(1 + self.is_complex):
                         number = builder.load(self._part(self.at(here, x), part), typ=self.real)
@@ -163,19 +163,19 @@ class _Kernel(WordKernel):
 
     def _is_kept(self, row: ir.Value, column: ir.Value, keep: ir.Value) -> ir.Value:
         builder = self.builder
-        lower, upper = builder.icmp_signed("<=", column, row), builder.icmp_signed(">=", column, row)
-        chosen = builder.select(builder.icmp_signed("==", keep, I64(LOWER)), lower, upper)
-        return builder.or_(builder.icmp_signed("==", keep, I64(ALL)), chosen)
+        lower, upper = column <= row, column >= row
+        chosen = builder.select(keep.equals(LOWER), lower, upper)
+        return keep.equals(ALL) | chosen
 
     def _row(self, row: ir.Value, here: ir.Value, there: ir.Value, columns: ir.Value, keep: ir.Value) -> None:
         """Copy a contiguous row: zeros, what is kept, and zeros."""
         builder, size = self.builder, I64(self.bytes)
-        is_lower, is_upper = (builder.icmp_signed("==", keep, I64(kind)) for kind in (LOWER, UPPER))
+        is_lower, is_upper = (keep.equals(kind) for kind in (LOWER, UPPER))
         start = self.least(builder.select(is_upper, row, I64(0)), columns)
-        end = self.least(builder.select(is_lower, builder.add(row, I64(1)), columns), columns)
-        first, length, rest = (builder.mul(n, size) for n in (start, builder.sub(end, start), builder.sub(columns, end)))
+        end = self.least(builder.select(is_lower, row + 1, columns), columns)
+        first, length, rest = (n * size for n in (start, end - start, columns - end))
         self.copy(self.at(here, first), self.at(there, first), length)
-        for pointer, nbytes in ((there, first), (self.at(there, builder.mul(end, size)), rest)):
+        for pointer, nbytes in ((there, first), (self.at(there, end * size), rest)):
             self.fill(pointer, nbytes)
 
     def _numbers(self, step: ir.Value) -> None:
@@ -195,7 +195,7 @@ class _Kernel(WordKernel):
         """{target, count}: -0 becomes 0."""
         target = self._address(step, 1)
         with self.count(0, self.get(step, 1 + POINTER_WORDS)) as i:
-            self._put_number(target, i, [self.builder.fadd(x, self.real(0.0)) for x in self._number(target, i)])
+            self._put_number(target, i, [x + self.real(0.0) for x in self._number(target, i)])
 
     def _normalize(self, step: ir.Value) -> None:
         """{vector, length, count of real numbers}: a vector is divided by its length."""
@@ -203,19 +203,19 @@ class _Kernel(WordKernel):
         squares = self.variable(self.real(0.0))
         with self.count(0, count) as i:
             x = builder.load(self.at(vector, i, self.part_bytes), typ=self.real)
-            squares.set(builder.fadd(squares.get(), builder.fmul(x, x)))
+            squares.set(squares.get() + x * x)
         length = self.intrinsic("sqrt", self.real, [squares.get()])
         builder.store(length, self._address(step, 1 + POINTER_WORDS))
         with self.count(0, count) as i:
             element = self.at(vector, i, self.part_bytes)
-            builder.store(builder.fdiv(builder.load(element, typ=self.real), length), element)
+            builder.store(builder.load(element, typ=self.real) / length, element)
 
     def _end_below(self, step: ir.Value) -> None:
         """{four numbers, bound}: a matrix's work ends if their product is below the bound. NaN is not."""
         builder = self.builder
         *factors, bound = (builder.load(self._address(step, 1 + POINTER_WORDS * n), typ=self.real) for n in range(5))
-        product = builder.fmul(builder.fmul(factors[0], factors[1]), builder.fmul(factors[2], factors[3]))
-        with builder.if_then(builder.fcmp_ordered("<", product, bound)):
+        product = factors[0] * factors[1] * (factors[2] * factors[3])
+        with builder.if_then(product < bound):
             self.goes_on.set(I1(0))
 
     def _number(self, pointer: ir.Value, index: ir.Value | int) -> list[ir.Value]:
@@ -300,9 +300,9 @@ class _Kernel(WordKernel):
 
         def direction(x: Sequence[ir.Value]) -> list[ir.Value]:
             size = self._size(x)
-            logs.set(builder.fadd(logs.get(), self.intrinsic("log", self.real, [size])))
+            logs.set(logs.get() + self.intrinsic("log", self.real, [size]))
             is_zero = builder.fcmp_ordered("==", size, self.real(0.0))
-            return [builder.select(is_zero, self.real(0.0), builder.fdiv(part, size)) for part in x]
+            return [builder.select(is_zero, self.real(0.0), part / size) for part in x]
 
         total, there = self._over_pivots(step, direction), self._address(step, 1 + 2 * POINTER_WORDS)
         self._put_number(there, I64(0), total)
@@ -316,9 +316,9 @@ class _Kernel(WordKernel):
             return parts[0]
         first = builder.fcmp_ordered(">", *parts)
         large, small = builder.select(first, *parts), builder.select(first, *reversed(parts))
-        ratio = builder.fdiv(small, large)
-        square = builder.fadd(builder.fmul(ratio, ratio), self.real(1.0))
-        length = builder.fmul(large, self.intrinsic("sqrt", self.real, [square]))
+        ratio = small / large
+        square = ratio * ratio + self.real(1.0)
+        length = large * self.intrinsic("sqrt", self.real, [square])
         return builder.select(builder.fcmp_ordered("==", large, self.real(0.0)), large, length)
 
     def _over_pivots(self, step: ir.Value, what: Callable[[list[ir.Value]], list[ir.Value]]) -> list[ir.Value]:
@@ -327,15 +327,14 @@ class _Kernel(WordKernel):
         count, between = (self.get(step, 1 + 3 * POINTER_WORDS + n) for n in range(2))
         total = [self.variable(self.real(value)) for value in (1.0, 0.0)[: 1 + self.is_complex]]
         with self.count(0, count) as i:
-            x = what(self._number(self.at(diagonal, builder.mul(i, between)), 0))
-            stays = builder.icmp_signed("==", builder.sext(self.get(exchanges, i, I32), I64), builder.add(i, I64(1)))
+            x = what(self._number(self.at(diagonal, i * between), 0))
+            stays = builder.sext(self.get(exchanges, i, I32), I64).equals(i + 1)
             product = self._times([v.get() for v in total], x)
             for variable, part in zip(total, product, strict=True):
-                variable.set(builder.select(stays, part, builder.fneg(part)))
+                variable.set(builder.select(stays, part, -part))
         return [v.get() for v in total]
 
     def _times(self, x: Sequence[ir.Value], y: Sequence[ir.Value]) -> list[ir.Value]:
-        b = self.builder
         if not self.is_complex:
-            return [b.fmul(x[0], y[0])]
-        return [b.fsub(b.fmul(x[0], y[0]), b.fmul(x[1], y[1])), b.fadd(b.fmul(x[0], y[1]), b.fmul(x[1], y[0]))]
+            return [x[0] * y[0]]
+        return [x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]]

@@ -25,22 +25,22 @@ class Panels(Functions):
         code = self.code("panel", [I64, I64, POINTER, I64, POINTER, POINTER, I64, POINTER])
         m, count, a, row, scratch, pivots, first, info = code.args
         builder, lanes = code.builder, self.tile.lanes
-        line = builder.and_(builder.add(m, I64(lanes - 1)), I64(-lanes))
+        line = (m + (lanes - 1)) & -lanes
         # An odd number of vectors: lines of a power of two would collide in few sets of a cache.
-        line = builder.or_(line, I64(lanes))
+        line = line | lanes
         with code.count(0, count) as n, code.count(m, line) as i:
-            code.store_uniform(code.number(0.0), code.element(scratch, builder.add(builder.mul(n, line), i)), self.tile.dtype)
+            code.store_uniform(code.number(0.0), code.element(scratch, n * line + i), self.tile.dtype)
         builder.call(self.rows.transpose, [m, count, a, row, scratch, line])
         pivots = code.at(pivots, first, 4)
         failed = builder.call(self.factor, [m, count, scratch, line, pivots])
         builder.call(self.rows.transpose, [count, m, scratch, line, a, row])
         with code.count(0, count) as n:
             element = code.at(pivots, n, 4)
-            moved = builder.add(builder.load(element, typ=I32), builder.trunc(first, I32))
+            moved = builder.load(element, typ=I32) + builder.trunc(first, I32)
             builder.store(moved, element)
         before = code.get(info, 0, I32)
-        found = builder.trunc(builder.add(failed, first), I32)
-        tells = builder.and_(builder.icmp_signed("==", before, I32(0)), builder.icmp_signed("!=", failed, I64(0)))
+        found = builder.trunc(failed + first, I32)
+        tells = before.equals(0) & failed.differs(0)
         builder.store(builder.select(tells, found, before), info)
         return code.finish()
 
@@ -54,20 +54,20 @@ class Panels(Functions):
         builder, tile = code.builder, self.tile
         failed = code.variable(0)
         with code.count(0, count, tile.rows) as first:
-            end = code.least(builder.add(first, I64(tile.rows)), count)
-            chosen = code.variable(builder.call(self._search, [m, code.element(panel, builder.mul(first, row)), first]))
+            end = code.least(first + tile.rows, count)
+            chosen = code.variable(builder.call(self._search, [m, code.element(panel, first * row), first]))
             with code.count(first, end) as j:
-                line, pivot = code.element(panel, builder.mul(j, row)), chosen.get()
-                builder.store(builder.trunc(builder.add(pivot, I64(1)), I32), code.at(pivots, j, 4))
-                with builder.if_then(builder.icmp_signed("!=", pivot, j)), code.count(0, count) as other:
-                    self._exchange(code, code.element(panel, builder.mul(other, row)), j, pivot)
+                line, pivot = code.element(panel, j * row), chosen.get()
+                builder.store(builder.trunc(pivot + 1, I32), code.at(pivots, j, 4))
+                with builder.if_then(pivot.differs(j)), code.count(0, count) as other:
+                    self._exchange(code, code.element(panel, other * row), j, pivot)
                 scale = self._scale(code, line, j, m)
                 value = code.load_uniform(code.element(line, j), tile.dtype)
                 is_zero = builder.fcmp_ordered("==", value, code.number(0.0))
-                is_first = builder.and_(is_zero, builder.icmp_signed("==", failed.get(), I64(0)))
-                failed.set(builder.select(is_first, builder.add(j, I64(1)), failed.get()))
+                is_first = is_zero & failed.get().equals(0)
+                failed.set(builder.select(is_first, j + 1, failed.get()))
                 done = builder.append_basic_block("eliminated")
-                choice = builder.switch(builder.sub(builder.sub(end, j), I64(1)), done)
+                choice = builder.switch(end - j - 1, done)
                 for others, function in enumerate(self._eliminations):
                     block = builder.append_basic_block("elimination")
                     choice.add_case(I64(others), block)
@@ -75,13 +75,12 @@ class Panels(Functions):
                     chosen.set(builder.call(function, [m, line, row, j, scale]))
                     builder.branch(done)
                 builder.position_at_end(done)
-            with builder.if_then(builder.icmp_signed("<", end, count)):  # then `end` is `first` + a tile's rows
-                lines, behind = code.element(panel, builder.mul(first, row)), code.element(panel, builder.mul(end, row))
-                builder.call(self._solve_lines, [
-                    code.element(lines, first), row, code.element(behind, first), builder.sub(count, end)])
-                length = builder.sub(row, end)
+            with builder.if_then(end < count):  # then `end` is `first` + a tile's rows
+                lines, behind = code.element(panel, first * row), code.element(panel, end * row)
+                builder.call(self._solve_lines, [code.element(lines, first), row, code.element(behind, first), count - end])
+                length = row - end
                 builder.call(self.tiles.update, [
-                    builder.sub(count, end), length, I64(tile.rows), code.element(behind, first), row,
+                    count - end, length, I64(tile.rows), code.element(behind, first), row,
                     code.element(lines, end), row, code.element(behind, end), row])
         return code.finish(failed.get())
 
@@ -95,14 +94,14 @@ class Panels(Functions):
         """The factor for what is below pivot `j`: 1 where 1 / pivot overflows, as it is divided here then; 0 stays."""
         builder, dtype = code.builder, self.tile.dtype
         pivot = code.load_uniform(code.element(line, j), dtype)
-        inverse = code.variable(builder.fdiv(code.number(1.0), pivot))
+        inverse = code.variable(code.number(1.0) / pivot)
         infinite = builder.fcmp_ordered("==", code.absolute(inverse.get()), code.number(float("inf")))
         with builder.if_then(infinite, likely=False):
             inverse.set(code.number(1.0))
             end = builder.select(builder.fcmp_ordered("!=", pivot, code.number(0.0)), m, I64(0))
-            with code.count(builder.add(j, I64(1)), end) as i:
+            with code.count(j + 1, end) as i:
                 element = code.element(line, i)
-                code.store_uniform(builder.fdiv(code.load_uniform(element, dtype), pivot), element, dtype)
+                code.store_uniform(code.load_uniform(element, dtype) / pivot, element, dtype)
         return inverse.get()
 
     @cached_property
@@ -111,9 +110,9 @@ class Panels(Functions):
         code = self.code("search", [I64, POINTER, I64], I64)
         m, line, j = code.args
         largest = _Largest(code)
-        start = code.builder.and_(j, I64(-self.tile.lanes))
+        start = j & -self.tile.lanes
         with code.count(start, m, self.tile.lanes) as i:
-            largest.see(code.load(code.element(line, i), self.tile.dtype), i, code.builder.sub(j, I64(1)))
+            largest.see(code.load(code.element(line, i), self.tile.dtype), i, j - 1)
         return code.finish(largest.result(self._among, j))
 
     @cached_property
@@ -126,9 +125,9 @@ class Panels(Functions):
         builder = code.builder
         most = code.horizontal_reduce(lambda a, b: code.intrinsic("umax", a.type, [a, b]), sizes)
         elsewhere = code.splat(kind((1 << (kind.width - 1)) - 1))
-        chosen = builder.select(builder.icmp_signed("==", sizes, code.splat(most)), indices, elsewhere)
+        chosen = builder.select(sizes.equals(code.splat(most)), indices, elsewhere)
         first = code.horizontal_reduce(lambda a, b: code.intrinsic("umin", a.type, [a, b]), chosen)
-        return code.finish(builder.select(builder.icmp_signed("==", most, kind(0)), otherwise, builder.zext(first, I64)))
+        return code.finish(builder.select(most.equals(kind(0)), otherwise, builder.zext(first, I64)))
 
     @cached_property
     def _eliminations(self) -> list[ir.Function]:
@@ -140,15 +139,15 @@ class Panels(Functions):
         code = self.code(f"elimination_{others}", [I64, POINTER, I64, I64, REGISTER_TYPE[self.tile.dtype]], I64)
         m, line, row, j, scale = code.args
         builder, dtype = code.builder, self.tile.dtype
-        lines = [code.element(line, builder.mul(row, I64(n))) for n in range(others + 1)]
-        factors = [code.splat(builder.fneg(code.load_uniform(code.element(x, j), dtype))) for x in lines]
-        next_ = builder.add(j, I64(1))
+        lines = [code.element(line, row * n) for n in range(others + 1)]
+        factors = [code.splat(-code.load_uniform(code.element(x, j), dtype)) for x in lines]
+        next_ = j + 1
         largest, scale = _Largest(code), code.splat(scale)
-        with code.count(builder.and_(next_, I64(-self.tile.lanes)), m, self.tile.lanes) as i:
+        with code.count(next_ & -self.tile.lanes, m, self.tile.lanes) as i:
             is_below = largest.is_behind(i, j)
             element = code.element(lines[0], i)
             x = code.load(element, dtype)
-            x = builder.select(is_below, builder.fmul(x, scale), x)
+            x = builder.select(is_below, x * scale, x)
             code.store(x, element, dtype)
             for n in range(1, others + 1):
                 element = code.element(lines[n], i)
@@ -170,11 +169,11 @@ class Panels(Functions):
         with code.narrowed(size):
             columns = []
             for j in range(size - 1):
-                column = builder.fneg(code.load(code.element(triangle, builder.mul(row, I64(j))), dtype))
+                column = -code.load(code.element(triangle, row * j), dtype)
                 below = constants(I1, [n > j for n in range(size)])
                 columns.append(builder.select(below, column, code.splat(zero)))
             with code.count(0, count) as n:
-                element = code.element(lines, builder.mul(n, row))
+                element = code.element(lines, n * row)
                 x = code.load(element, dtype)
                 for j, column in enumerate(columns):
                     same = builder.shuffle_vector(x, x, constants(I32, [j] * size))
@@ -193,18 +192,18 @@ class _Largest:
 
     def _indices(self, i: ir.Value) -> ir.Value:
         builder = self.code.builder
-        return builder.add(constants(self.kind, range(self.code.width)), self.code.splat(builder.trunc(i, self.kind)))
+        return constants(self.kind, range(self.code.width)) + self.code.splat(builder.trunc(i, self.kind))
 
     def is_behind(self, i: ir.Value, j: ir.Value) -> ir.Value:
         """The lanes, of which the first has index i, whose index is above j."""
         builder = self.code.builder
-        return builder.icmp_signed(">", self._indices(i), self.code.splat(builder.trunc(j, self.kind)))
+        return self._indices(i) > self.code.splat(builder.trunc(j, self.kind))
 
     def see(self, x: ir.Value, i: ir.Value, j: ir.Value) -> None:
         """Take in numbers from index i on, of which those above j count. Magnitudes order as their bits do, NaN last."""
         builder = self.code.builder
-        bits = builder.and_(self.code.bitcast_to_int(x), self.code.splat(self.kind((1 << (self.kind.width - 1)) - 1)))
-        better = builder.and_(builder.icmp_signed(">", bits, self.size.get()), self.is_behind(i, j))
+        bits = self.code.bitcast_to_int(x) & self.code.splat(self.kind((1 << (self.kind.width - 1)) - 1))
+        better = (bits > self.size.get()) & self.is_behind(i, j)
         self.size.set(builder.select(better, bits, self.size.get()))
         self.index.set(builder.select(better, self._indices(i), self.index.get()))
 

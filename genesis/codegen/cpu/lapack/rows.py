@@ -19,17 +19,17 @@ class Rows(Functions):
         code = self.code("transpose", [I64, I64, POINTER, I64, POINTER, I64])
         rows, columns, source, s_row, target, t_row = code.args
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
-        whole = [builder.and_(extent, I64(-lanes)) for extent in (rows, columns)]
+        whole = [extent & -lanes for extent in (rows, columns)]
         with code.count(0, whole[0], lanes) as row, code.count(0, whole[1], lanes) as column:
-            here = code.element(source, builder.add(builder.mul(row, s_row), column))
-            there = code.element(target, builder.add(builder.mul(column, t_row), row))
-            vectors = [code.load(code.element(here, builder.mul(s_row, I64(n))), dtype) for n in range(lanes)]
+            here = code.element(source, row * s_row + column)
+            there = code.element(target, column * t_row + row)
+            vectors = [code.load(code.element(here, s_row * n), dtype) for n in range(lanes)]
             for n, vector in enumerate(transposed(builder, vectors)):
-                code.store(vector, code.element(there, builder.mul(t_row, I64(n))), dtype)
+                code.store(vector, code.element(there, t_row * n), dtype)
         for starts, ends in (((I64(0), whole[1]), (whole[0], columns)), ((whole[0], I64(0)), (rows, columns))):
             with code.count(starts[0], ends[0]) as row, code.count(starts[1], ends[1]) as column:
-                x = code.load_uniform(code.element(source, builder.add(builder.mul(row, s_row), column)), dtype)
-                code.store_uniform(x, code.element(target, builder.add(builder.mul(column, t_row), row)), dtype)
+                x = code.load_uniform(code.element(source, row * s_row + column), dtype)
+                code.store_uniform(x, code.element(target, column * t_row + row), dtype)
         return code.finish()
 
     @cached_property
@@ -38,12 +38,12 @@ class Rows(Functions):
         code = self.code("exchange", [I64, POINTER, I64, I64, POINTER, I64])
         count, a, row, columns, pivots, first = code.args
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
-        with code.count(first, builder.add(first, count)) as i:
-            j = builder.sub(builder.sext(code.get(pivots, i, I32), I64), I64(1))
-            with builder.if_then(builder.icmp_signed("!=", i, j)):
-                lines = [code.element(a, builder.mul(n, row)) for n in (i, j)]
+        with code.count(first, first + count) as i:
+            j = builder.sext(code.get(pivots, i, I32), I64) - 1
+            with builder.if_then(i.differs(j)):
+                lines = [code.element(a, n * row) for n in (i, j)]
                 with code.count(0, columns, lanes) as column:
-                    mask = code.first_lanes(builder.sub(columns, column))
+                    mask = code.first_lanes(columns - column)
                     elements = [code.element(line, column) for line in lines]
                     values = [code.load(element, dtype, mask) for element in elements]
                     for element, value in zip(elements, reversed(values), strict=True):
@@ -60,15 +60,15 @@ class Rows(Functions):
         with code.count(0, n) as i:
             code.put(i, order, i)
         with code.count(0, n) as i:
-            last = builder.sub(builder.sub(n, i), I64(1))
-            other = builder.sub(builder.sext(code.get(pivots, last, I32), I64), I64(1))
+            last = n - i - 1
+            other = builder.sext(code.get(pivots, last, I32), I64) - 1
             first, second = code.get(order, last), code.get(order, other)
             code.put(second, order, last)
             code.put(first, order, other)
         with code.count(0, rows) as row:
-            here, there = code.element(source, builder.mul(row, s_row)), code.element(target, builder.mul(row, t_row))
+            here, there = code.element(source, row * s_row), code.element(target, row * t_row)
             with code.count(0, n) as i:
                 x = code.load_uniform(code.element(here, code.get(order, i)), dtype)
-                x = builder.fadd(x, code.number(0.0))  # -0 becomes 0
+                x = x + code.number(0.0)  # -0 becomes 0
                 code.store_uniform(x, code.element(there, i), dtype)
         return code.finish()

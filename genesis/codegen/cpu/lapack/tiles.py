@@ -70,32 +70,32 @@ class Tiles(Functions):
         kind = [I64, POINTER, I64, I64, POINTER, I64, POINTER, I64, I64, I64, I1]
         code = self.code(f"{'solution' if solves else 'update'}_{vectors}", kind)
         k, a, a_row, a_step, b, b_row, c, c_row, rows, columns, unit = code.args
-        builder, tile = code.builder, self.tile
+        tile = self.tile
         mask = code.first_lanes(columns) if vectors == 1 else None
         # Rows past the end alias the last row. Rows are stored in reverse order, so its own result is written last.
-        last = builder.sub(rows, I64(1))
+        last = rows - 1
         lines = [code.least(I64(row), last) for row in range(tile.rows)]
-        starts = [code.element(a, builder.mul(line, a_row)) for line in lines]
-        firsts = [code.element(c, builder.mul(line, c_row)) for line in lines]
+        starts = [code.element(a, line * a_row) for line in lines]
+        firsts = [code.element(c, line * c_row) for line in lines]
         pointers = [[code.element(first, I64(v * tile.lanes)) for v in range(vectors)] for first in firsts]
         for line in pointers:
             for pointer in line:
                 code.prefetch(pointer, to_write=True)
         sums = self._sums(code, k, starts, a_step, (b, b_row), vectors)
         results = [
-            [builder.fsub(code.load(pointer, tile.dtype, mask), total) for pointer, total in zip(line, totals, strict=True)]
+            [code.load(pointer, tile.dtype, mask) - total for pointer, total in zip(line, totals, strict=True)]
             for line, totals in zip(pointers, sums, strict=True)
         ]
         if solves:
-            behind = builder.mul(k, a_step)
+            behind = k * a_step
             triangle = [code.element(start, behind) for start in starts]
-            self._solve(code, results, triangle, [builder.mul(line, a_step) for line in lines], unit)
-            strip = code.element(b, builder.mul(k, b_row))
+            self._solve(code, results, triangle, [line * a_step for line in lines], unit)
+            strip = code.element(b, k * b_row)
         for row in reversed(range(tile.rows)):
             for v in range(vectors):
                 code.store(results[row][v], pointers[row][v], tile.dtype, mask)
                 if solves:
-                    there = builder.add(builder.mul(b_row, I64(row)), I64(v * tile.lanes))
+                    there = b_row * row + v * tile.lanes
                     code.store(results[row][v], code.element(strip, there), tile.dtype)
         return code.finish()
 
@@ -107,10 +107,10 @@ class Tiles(Functions):
         builder, dtype, rows = code.builder, self.tile.dtype, self.tile.rows
         for j in range(rows):
             diagonal = code.load_uniform(code.element(triangle[j], steps[j]), dtype)
-            inverse = code.splat(builder.select(unit, code.number(1.0), builder.fdiv(code.number(1.0), diagonal)))
-            results[j] = [builder.fmul(x, inverse) for x in results[j]]
+            inverse = code.splat(builder.select(unit, code.number(1.0), code.number(1.0) / diagonal))
+            results[j] = [x * inverse for x in results[j]]
             for row in range(j + 1, rows):
-                factor = code.splat(builder.fneg(code.load_uniform(code.element(triangle[row], steps[j]), dtype)))
+                factor = code.splat(-code.load_uniform(code.element(triangle[row], steps[j]), dtype))
                 results[row] = [code.fma(factor, x, y) for x, y in zip(results[j], results[row], strict=True)]
 
     def _sums(
@@ -126,7 +126,7 @@ class Tiles(Functions):
         builder.position_at_end(header)
         term, here, there = builder.phi(I64), builder.phi(I64), builder.phi(POINTER)
         sums: list[list[ir.Phi]] = [[builder.phi(kind) for _ in range(vectors)] for _ in starts]
-        builder.cbranch(builder.icmp_signed("<", term, k), body, after)
+        builder.cbranch(term < k, body, after)
         builder.position_at_end(body)
         columns = [code.load(code.element(there, I64(v * tile.lanes)), tile.dtype) for v in range(vectors)]
         added = []
@@ -134,7 +134,7 @@ class Tiles(Functions):
             element = code.splat(code.load_uniform(code.element(start, here), tile.dtype))
             added.append([code.fma(element, x, total) for x, total in zip(columns, line, strict=True)])
         for phi, first, following in (
-            (term, I64(0), builder.add(term, I64(1))), (here, I64(0), builder.add(here, a_step)),
+            (term, I64(0), term + 1), (here, I64(0), here + a_step),
             (there, b[0], code.element(there, b[1])),
             *((phi, nothing, value) for pair in zip(sums, added, strict=True) for phi, value in zip(*pair, strict=True)),
         ):
@@ -154,22 +154,22 @@ class Tiles(Functions):
         n, t, t_row, t_step, b, b_row, columns, strip, unit, m = code.args
         builder, tile = code.builder, self.tile
         width = I64(tile.columns)
-        below, target = code.element(t, builder.mul(n, t_row)), builder.mul(n, b_row)
+        below, target = code.element(t, n * t_row), n * b_row
 
         def strips(start: ir.Value | int, end: ir.Value, step: int, which: int) -> None:
             with code.count(start, end, step) as column:
-                here, left = code.element(b, column), builder.sub(columns, column)
+                here, left = code.element(b, column), columns - column
                 with code.count(0, n, tile.rows) as row:
-                    first, rows = code.element(t, builder.mul(row, t_row)), code.least(builder.sub(n, row), I64(tile.rows))
-                    pointer = code.element(here, builder.mul(row, b_row))
+                    first, rows = code.element(t, row * t_row), code.least(n - row, I64(tile.rows))
+                    pointer = code.element(here, row * b_row)
                     builder.call(self.solutions[which], [
                         row, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit])
                 with code.count(0, m, tile.rows) as row:
-                    first, rows = code.element(below, builder.mul(row, t_row)), code.least(builder.sub(m, row), I64(tile.rows))
-                    pointer = code.element(code.element(here, target), builder.mul(row, b_row))
+                    first, rows = code.element(below, row * t_row), code.least(m - row, I64(tile.rows))
+                    pointer = code.element(code.element(here, target), row * b_row)
                     builder.call(self.updates[which], [n, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit])
 
-        whole = builder.mul(builder.sdiv(columns, width), width)
+        whole = builder.sdiv(columns, width) * width
         strips(0, whole, tile.columns, 0)
         strips(whole, columns, tile.lanes, 1)
         return code.finish()
@@ -180,11 +180,11 @@ class Tiles(Functions):
         code = self.code("update", [I64, I64, I64, POINTER, I64, POINTER, I64, POINTER, I64])
         m, n, k, a, a_row, b, b_row, c, c_row = code.args
         builder, tile = code.builder, self.tile
-        whole = builder.mul(builder.sdiv(n, I64(tile.columns)), I64(tile.columns))
+        whole = builder.sdiv(n, I64(tile.columns)) * tile.columns
         for which, (start, end, step) in enumerate(((I64(0), whole, tile.columns), (whole, n, tile.lanes))):
             with code.count(start, end, step) as column, code.count(0, m, tile.rows) as row:
-                rows, left = code.least(builder.sub(m, row), I64(tile.rows)), builder.sub(n, column)
-                first, pointer = (code.element(x, builder.mul(row, step)) for x, step in ((a, a_row), (c, c_row)))
+                rows, left = code.least(m - row, I64(tile.rows)), n - column
+                first, pointer = (code.element(x, row * step) for x, step in ((a, a_row), (c, c_row)))
                 builder.call(self.updates[which], [
                     k, first, a_row, I64(1), code.element(b, column), b_row, code.element(pointer, column), c_row, rows, left,
                     I1(0)])
@@ -199,23 +199,23 @@ class Tiles(Functions):
         n, a, row, first, info = code.args
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
         with code.count(0, n) as j:
-            line = code.element(a, builder.mul(j, row))
+            line = code.element(a, j * row)
             pivot = code.load_uniform(code.element(line, j), dtype)
-            fails = builder.not_(builder.fcmp_ordered(">", pivot, code.number(0.0)))
-            with builder.if_then(builder.and_(fails, builder.icmp_signed("==", code.get(info, 0, I32), I32(0)))):
-                builder.store(builder.trunc(builder.add(builder.add(first, j), I64(1)), I32), info)
+            fails = ~(pivot > code.number(0.0))
+            with builder.if_then(fails & code.get(info, 0, I32).equals(0)):
+                builder.store(builder.trunc(first + j + 1, I32), info)
             root = code.intrinsic("sqrt", pivot.type, [pivot])
-            inverse = code.splat(builder.fdiv(code.number(1.0), root))
-            next_ = builder.add(j, I64(1))
+            inverse = code.splat(code.number(1.0) / root)
+            next_ = j + 1
             code.store_uniform(root, code.element(line, j), dtype)
             with code.count(next_, n, lanes) as i:
-                pointer, mask = code.element(line, i), code.first_lanes(builder.sub(n, i))
-                code.store(builder.fmul(code.load(pointer, dtype, mask), inverse), pointer, dtype, mask)
+                pointer, mask = code.element(line, i), code.first_lanes(n - i)
+                code.store(code.load(pointer, dtype, mask) * inverse, pointer, dtype, mask)
             with code.count(next_, n) as below:
-                factor = code.splat(builder.fneg(code.load_uniform(code.element(line, below), dtype)))
-                target = code.element(a, builder.mul(below, row))
+                factor = code.splat(-code.load_uniform(code.element(line, below), dtype))
+                target = code.element(a, below * row)
                 with code.count(below, n, lanes) as i:
-                    pointer, mask = code.element(target, i), code.first_lanes(builder.sub(n, i))
+                    pointer, mask = code.element(target, i), code.first_lanes(n - i)
                     x = code.load(code.element(line, i), dtype, mask)
                     code.store(code.fma(factor, x, code.load(pointer, dtype, mask)), pointer, dtype, mask)
         return code.finish()

@@ -54,7 +54,7 @@ class Argsort(RowKernel):
         self.sorting = Sorting.emit(self.module, self.keys)
 
     def _out(self, row: ir.Value) -> ir.Value:
-        return self.at(self.words["out"], self.builder.mul(row, self.words["n"]), WORD)
+        return self.at(self.words["out"], row * self.words["n"], WORD)
 
     def _whole(self, row: ir.Value) -> None:
         pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
@@ -65,23 +65,23 @@ class Argsort(RowKernel):
     def _counts(self, a: ir.Value, block: ir.Value | int) -> ir.Value:
         """The address of a block's counts: before the pairs, in reverse order of blocks."""
         block = I64(block) if isinstance(block, int) else block
-        return self.at(a, self.builder.mul(self.builder.sub(block, self.words["blocks"]), I64(COUNTS)))
+        return self.at(a, (block - self.words["blocks"]) * COUNTS)
 
     def _byte(self) -> ir.Value:
-        return self.builder.add(self.words["digit"], I64(self.keys.bytes))
+        return self.words["digit"] + self.keys.bytes
 
     def _turns(self, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
         """(state, a, where the pairs are, where they go)."""
         state, a, b = self.buffers(row)
-        is_swapped = self.builder.icmp_signed("!=", self.get(state, self.words["digit"]), I64(0))
+        is_swapped = self.get(state, self.words["digit"]).differs(0)
         return state, a, self.builder.select(is_swapped, b, a), self.builder.select(is_swapped, a, b)
 
     def _stays(self, state: ir.Value) -> ir.Value:
-        return self.at(state, self.builder.add(self.words["digit"], I64(self.keys.size + 1)), WORD)
+        return self.at(state, self.words["digit"] + (self.keys.size + 1), WORD)
 
     def _block_ends(self, state: ir.Value, block: ir.Value) -> ir.Value:
         """The address of a block's least and greatest key: behind the row's state."""
-        return self.at(state, self.builder.add(self.builder.mul(block, I64(2)), I64(self.state_words(self.keys))), WORD)
+        return self.at(state, block * 2 + self.state_words(self.keys), WORD)
 
     def _greatest(self, state: ir.Value) -> ir.Value:
         """The address of a row's greatest key, relative to the least one."""
@@ -98,7 +98,7 @@ class Argsort(RowKernel):
 
     def _has_digit(self, state: ir.Value) -> ir.Value:
         """Whether any key of a row is nonzero from this digit on."""
-        beyond = self.builder.lshr(self.get(self._greatest(state)), self.builder.mul(self.words["digit"], I64(8)))
+        beyond = self.builder.lshr(self.get(self._greatest(state)), self.words["digit"] * 8)
         return self.builder.icmp_unsigned("!=", beyond, I64(0))
 
     def _range(self, item: ir.Value) -> None:
@@ -110,9 +110,9 @@ class Argsort(RowKernel):
         row, _, first, end = self.part(item)
         state, a, _ = self.buffers(row)
         low, high = self._ends(state)
-        with self.builder.if_then(self.builder.icmp_signed("==", first, I64(0))):
+        with self.builder.if_then(first.equals(0)):
             self.put(I64(0), state)
-            self.put(self.builder.sub(high, low), self._greatest(state))
+            self.put(high - low, self._greatest(state))
         self.builder.call(self.encode, [self.row(row), first, end, a, low, self.block])
 
     def _count(self, item: ir.Value) -> None:
@@ -128,13 +128,13 @@ class Argsort(RowKernel):
             same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.words["blocks"], self.words["n"]])
             stays.set(self.builder.zext(same, I64))
         self.put(stays.get(), self._stays(state))
-        is_swapped = self.builder.xor(self.get(state, self.words["digit"]), self.builder.xor(stays.get(), I64(1)))
-        self.put(is_swapped, state, self.builder.add(self.words["digit"], I64(1)))
+        is_swapped = self.get(state, self.words["digit"]) ^ (stays.get() ^ 1)
+        self.put(is_swapped, state, self.words["digit"] + 1)
 
     def _move(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
         state, a, here, there = self._turns(row)
-        with self.builder.if_then(self.builder.icmp_signed("==", self.get(self._stays(state)), I64(0))):
+        with self.builder.if_then(self.get(self._stays(state)).equals(0)):
             self.builder.call(self.sorting.move, [here, there, first, end, self._byte(), self._counts(a, block)])
 
     def _positions(self, item: ir.Value) -> None:

@@ -91,9 +91,9 @@ class Loader(NamedTuple):
         x = code.load(code.element_pointer(source, index, dtype), dtype, mask)
         x = code.select(builder.icmp_unsigned("==", x, order["zero"]), 0, x)
         bits = 8 * self.keys.size
-        flips = builder.and_(code.shift_right_arithmetic(x, bits - 1), order["flipped"])
-        key = builder.xor(builder.xor(x, flips), order["sign"])
+        flips = code.shift_right_arithmetic(x, bits - 1) & order["flipped"]
+        key = x ^ flips ^ order["sign"]
         size = code.logical_and(x, (1 << (bits - 1)) - 1)
-        key = builder.xor(code.select(builder.icmp_unsigned(">", size, order["infinity"]), -1, key), order["reversed"])
+        key = code.select(builder.icmp_unsigned(">", size, order["infinity"]), -1, key) ^ order["reversed"]
         return builder.zext(key, ir.VectorType(self.keys.type, code.width))
 

@@ -42,16 +42,16 @@ class Kth(RowKernel):
     def _row(self, row: ir.Value) -> None:
         builder, n = self.builder, self.words["n"]
         counts, a, b = self.buffers(self.worker)
-        last = builder.sub(n, I64(1))
+        last = n - 1
         rank = self.intrinsic("smax", I64, [self.least(self.get(self.words["ranks"], row), last), I64(0)])
-        is_bisected = builder.and_(builder.icmp_signed(">", n, I64(RANKED)), builder.icmp_signed("<=", n, I64(BISECTED)))
+        is_bisected = (n > RANKED) & (n <= BISECTED)
         with builder.if_else(is_bisected) as (bisected, paired):
             with bisected:
                 self.put(builder.call(self.bisect, [self.row(row), n, rank, a, self.block]), self.words["out"], row)
             with paired:
                 builder.call(self.encode, [self.row(row), I64(0), n, a, I64(0), self.block])
                 found = self.variable(b)
-                with builder.if_else(builder.icmp_signed("<=", n, I64(RANKED))) as (short, long):
+                with builder.if_else(n <= RANKED) as (short, long):
                     with short:
                         builder.call(self.rank, [a, n, b])
                         found.set(self.at(b, rank, self.keys.pair))
@@ -68,33 +68,31 @@ def _emit_bisect(module: ir.Module, keys: Keys) -> ir.Function:
     loader = keys.loader(code, {word: code.get(words, number) for number, word in enumerate(ORDER)})
     farthest = _store_distances(code, keys, loader)
     # The element's key lies in [low, low + span]: `before` keys are less than low, and `end` are at most low + span.
-    leading = code.intrinsic("ctlz", keys.type, [builder.or_(farthest, keys.type(1)), I1(1)])
+    leading = code.intrinsic("ctlz", keys.type, [farthest | keys.type(1), I1(1)])
     low, span = code.variable(keys.type(0)), code.variable(builder.lshr(keys.type(-1), leading))
     before, end = code.variable(0), code.variable(n)
-    with code.loop(lambda: builder.and_(
-            builder.icmp_unsigned("!=", span.get(), keys.type(0)),
-            builder.icmp_signed(">", builder.sub(end.get(), before.get()), I64(1)))):
+    with code.loop(lambda: builder.icmp_unsigned("!=", span.get(), keys.type(0)) & (end.get() - before.get() > 1)):
         half = builder.lshr(span.get(), keys.type(1))
-        middle = builder.or_(low.get(), builder.xor(span.get(), half))
+        middle = low.get() | (span.get() ^ half)
         less = code.variable(0)
         with code.count(0, n, keys.lanes) as i:
             key = code.load(code.at(scratch, i, keys.bytes), keys.dtype)
             hits = builder.icmp_unsigned("<", key, code.splat(middle))
-            less.set(builder.add(less.get(), _count_of(code, hits)))
-        is_above = builder.icmp_signed("<=", less.get(), rank)
+            less.set(less.get() + _count_of(code, hits))
+        is_above = less.get() <= rank
         low.set(builder.select(is_above, middle, low.get()))
         before.set(builder.select(is_above, less.get(), before.get()))
         end.set(builder.select(is_above, end.get(), less.get()))
         span.set(half)
-    return code.finish(_position_within(code, keys, low, span, code.variable(builder.sub(rank, before.get()))))
+    return code.finish(_position_within(code, keys, low, span, code.variable(rank - before.get())))
 
 
 def _store_distances(code: Code, keys: Keys, loader: Loader) -> ir.Value:
     """Store how far each key lies above the least one, padded to whole vectors; return the greatest distance."""
-    builder, (source, n, _, scratch, _) = code.builder, code.args
+    (source, n, _, scratch, _) = code.args
     least, greatest = (code.variable(code.splat(keys.type(value))) for value in (-1, 0))
     with code.count(0, n, keys.lanes) as i:
-        mask = code.first_lanes(builder.sub(n, i))
+        mask = code.first_lanes(n - i)
         key = loader.load(source, i, mask)
         padded = code.select(mask, key, -1)
         code.store(padded, code.at(scratch, i, keys.bytes), keys.dtype)
@@ -104,27 +102,27 @@ def _store_distances(code: Code, keys: Keys, loader: Loader) -> ir.Value:
     last = code.horizontal_reduce(partial(code.maximum, dtype=keys.dtype), greatest.get())
     with code.count(0, n, keys.lanes) as i:
         at = code.at(scratch, i, keys.bytes)
-        code.store(builder.sub(code.load(at, keys.dtype), code.splat(first)), at, keys.dtype)
-    return builder.sub(last, first)
+        code.store(code.load(at, keys.dtype) - code.splat(first), at, keys.dtype)
+    return last - first
 
 
 def _position_within(code: Code, keys: Keys, low: Variable, span: Variable, left: Variable) -> ir.Value:
     """The position of the key number `left` among those in [low, low + span]."""
     builder, bits, scratch = code.builder, ir.IntType(keys.lanes), code.args[3]
     start, found = code.variable(0), code.variable(bits(0))
-    with code.loop(lambda: builder.icmp_signed(">=", left.get(), I64(0))):
+    with code.loop(lambda: left.get() >= 0):
         key = code.load(code.at(scratch, start.get(), keys.bytes), keys.dtype)
-        inside = builder.icmp_unsigned("<=", builder.sub(key, code.splat(low.get())), code.splat(span.get()))
+        inside = builder.icmp_unsigned("<=", key - code.splat(low.get()), code.splat(span.get()))
         found.set(builder.bitcast(inside, bits))
-        left.set(builder.sub(left.get(), _count_of(code, inside)))
-        start.set(builder.add(start.get(), I64(keys.lanes)))
-    with code.loop(lambda: builder.icmp_signed("<", left.get(), I64(-1))):  # later hits of the vector
+        left.set(left.get() - _count_of(code, inside))
+        start.set(start.get() + keys.lanes)
+    with code.loop(lambda: left.get() < -1):  # later hits of the vector
         hits = builder.zext(found.get(), I64)
-        highest = builder.sub(I64(63), code.intrinsic("ctlz", I64, [hits, I1(1)]))
-        found.set(builder.trunc(builder.xor(hits, builder.shl(I64(1), highest)), bits))
-        left.set(builder.add(left.get(), I64(1)))
-    last = builder.sub(I64(63), code.intrinsic("ctlz", I64, [builder.zext(found.get(), I64), I1(1)]))
-    return builder.add(builder.sub(start.get(), I64(keys.lanes)), last)
+        highest = 63 - code.intrinsic("ctlz", I64, [hits, I1(1)])
+        found.set(builder.trunc(hits ^ (1 << highest), bits))
+        left.set(left.get() + 1)
+    last = 63 - code.intrinsic("ctlz", I64, [builder.zext(found.get(), I64), I1(1)])
+    return start.get() - keys.lanes + last
 
 
 def _count_of(code: Code, hits: ir.Value) -> ir.Value:
@@ -141,17 +139,17 @@ def _emit_find(module: ir.Module, keys: Keys) -> ir.Function:
     builder = code.builder
     left, before = code.variable(n), code.variable(rank)
     with code.count(0, I64(keys.size)) as digit:
-        byte = builder.sub(I64(keys.bytes + keys.size - 1), digit)
+        byte = keys.bytes + keys.size - 1 - digit
         builder.call(count, [pairs, I64(0), left.get(), byte, counts])
         value = code.variable(0)
-        with code.loop(lambda: builder.icmp_signed(">=", before.get(), code.get(counts, value.get()))):
-            before.set(builder.sub(before.get(), code.get(counts, value.get())))
-            value.set(builder.add(value.get(), I64(1)))
-        with builder.if_then(builder.icmp_signed("<", code.get(counts, value.get()), left.get())):
+        with code.loop(lambda: before.get() >= code.get(counts, value.get())):
+            before.set(before.get() - code.get(counts, value.get()))
+            value.set(value.get() + 1)
+        with builder.if_then(code.get(counts, value.get()) < left.get()):
             kept = code.variable(0)
             with code.count(0, left.get()) as i:  # without a branch: which are kept is anybody's guess
-                same = builder.icmp_signed("==", digit_of(code, keys, pairs, i, byte), value.get())
+                same = digit_of(code, keys, pairs, i, byte).equals(value.get())
                 builder.store(load_pair(code, keys, pairs, i), code.at(pairs, kept.get(), keys.pair), align=WORD)
-                kept.set(builder.add(kept.get(), builder.zext(same, I64)))
+                kept.set(kept.get() + builder.zext(same, I64))
             left.set(kept.get())
     return code.finish(code.at(pairs, before.get(), keys.pair))

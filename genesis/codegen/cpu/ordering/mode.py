@@ -34,8 +34,8 @@ def _emit_longest(module: ir.Module, keys: Keys) -> ir.Function:
     with code.count(0, n) as i:
         key = code.get(code.at(pairs, i, keys.pair), 1, keys.type)
         again = builder.icmp_unsigned("==", key, before.get())
-        run.set(builder.select(again, builder.add(run.get(), I64(1)), I64(1)))
-        longer = builder.icmp_signed(">", run.get(), most.get())
+        run.set(builder.select(again, run.get() + 1, I64(1)))
+        longer = run.get() > most.get()
         most.set(builder.select(longer, run.get(), most.get()))
         end.set(builder.select(longer, i, end.get()))
         before.set(key)

@@ -69,7 +69,7 @@ class Nonzero(RowKernel):
         """The hits among WORD_BITS elements from `i` on, those before `end`, a bit each."""
         # Before AVX-512 masked bytes are loaded one by one: 65,536 took 98 us of one thread, with masks at the end alone 26.
         builder, found = self.builder, self.variable(0)
-        with builder.if_else(builder.icmp_signed("<=", builder.add(i, I64(WORD_BITS)), end)) as (whole, tail):
+        with builder.if_else(i + WORD_BITS <= end) as (whole, tail):
             with whole:
                 found.set(self._word(i, None))
             with tail:
@@ -80,56 +80,54 @@ class Nonzero(RowKernel):
         """The hits among WORD_BITS elements from `i` on; with `end`, only those before it are read."""
         builder, dtype, bits = self.builder, f"uint{8 * self.keys.size}", I64(0)
         for lane in range(0, WORD_BITS, self.width):
-            at = builder.add(i, I64(lane))
-            mask = None if end is None else self.first_lanes(builder.sub(end, at))
+            at = i + lane
+            mask = None if end is None else self.first_lanes(end - at)
             x = self.load(self.element_pointer(self.words["source"], at, dtype), dtype, mask)
             hits = builder.zext(builder.bitcast(self._hits(x), ir.IntType(self.width)), I64)
-            bits = builder.or_(bits, builder.shl(hits, I64(lane)))
+            bits = bits | (hits << lane)
         return bits
 
     def _count(self, block: ir.Value) -> None:
-        builder = self.builder
         _, _, first, end = self.part(block)
         count = self.variable(0)
         with self.count(first, end, WORD_BITS) as i:
-            count.set(builder.add(count.get(), self.intrinsic("ctpop", I64, [self._hit_bits(i, end)])))
+            count.set(count.get() + self.intrinsic("ctpop", I64, [self._hit_bits(i, end)]))
         self.put(count.get(), self.words["scratch"], block)
 
     def _add_up(self, item: ir.Value) -> None:
-        builder, words = self.builder, self.words
+        words = self.words
         before = self.variable(0)
         with self.count(0, words["blocks"]) as block:
             count = self.get(words["scratch"], block)
             self.put(before.get(), words["scratch"], block)
-            before.set(self.least(builder.add(before.get(), count), words["size"]))
+            before.set(self.least(before.get() + count, words["size"]))
         self.put(before.get(), words["scratch"], words["blocks"])
-        with self.count(builder.mul(before.get(), words["rank"]), builder.mul(words["size"], words["rank"])) as i:
+        with self.count(before.get() * words["rank"], words["size"] * words["rank"]) as i:
             self.put(words["fill"], words["out"], i)
 
     def _write(self, block: ir.Value) -> None:
-        builder, words = self.builder, self.words
+        words = self.words
         _, _, first, last = self.part(block)
-        begin, end = (self.get(words["scratch"], index) for index in (block, builder.add(block, I64(1))))
+        begin, end = (self.get(words["scratch"], index) for index in (block, block + 1))
         row = self.variable(begin)
         with self.count(first, last, WORD_BITS) as i:
             left = self.variable(self._hit_bits(i, last))
-            with self.loop(lambda: builder.and_(
-                    builder.icmp_signed("!=", left.get(), I64(0)), builder.icmp_signed("<", row.get(), end))):
-                flat = builder.add(i, self.intrinsic("cttz", I64, [left.get(), I1(1)]))
-                self._write_indices(flat, self.at(words["out"], builder.mul(row.get(), words["rank"]), WORD))
-                left.set(builder.and_(left.get(), builder.sub(left.get(), I64(1))))
-                row.set(builder.add(row.get(), I64(1)))
+            with self.loop(lambda: left.get().differs(0) & (row.get() < end)):
+                flat = i + self.intrinsic("cttz", I64, [left.get(), I1(1)])
+                self._write_indices(flat, self.at(words["out"], row.get() * words["rank"], WORD))
+                left.set(left.get() & (left.get() - 1))
+                row.set(row.get() + 1)
 
     def _write_indices(self, flat: ir.Value, indices: ir.Value) -> None:
         """The indices of an element, the last axis first."""
         builder, words = self.builder, self.words
-        rest, axis = self.variable(flat), self.variable(builder.sub(words["rank"], I64(1)))
-        with self.loop(lambda: builder.icmp_signed(">", axis.get(), I64(0))):
+        rest, axis = self.variable(flat), self.variable(words["rank"] - 1)
+        with self.loop(lambda: axis.get() > 0):
             extent = self.get(words["extents"], axis.get())
             # By doubles, exact below 2**52: a division of integers takes 26 to 90 cycles on Cascade Lake.
             ratio = builder.fdiv(*(builder.sitofp(x, DOUBLE) for x in (rest.get(), extent)))
             quotient = builder.fptosi(ratio, I64)
-            self.put(builder.sub(rest.get(), builder.mul(quotient, extent)), indices, axis.get())
+            self.put(rest.get() - quotient * extent, indices, axis.get())
             rest.set(quotient)
-            axis.set(builder.sub(axis.get(), I64(1)))
+            axis.set(axis.get() - 1)
         self.put(rest.get(), indices, axis.get())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu.code import WORD
-from genesis.codegen.cpu.registers import I64, REGISTER_TYPE
+from genesis.codegen.cpu.registers import REGISTER_TYPE
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -43,16 +43,16 @@ def _kernel(name: str, dtype: str) -> str:
     code = WordKernel(name, TYPES, 1)
     builder, words = code.builder, code.words
     with code.items() as matrix:
-        order = code.at(words["order"], builder.mul(matrix, words["rows"]), WORD)
-        first = builder.mul(matrix, words["count"])
+        order = code.at(words["order"], matrix * words["rows"], WORD)
+        first = matrix * words["count"]
         with code.count(0, words["rows"]) as row:
             code.put(row, order, row)
         with code.count(0, words["count"]) as step:
-            from_last = builder.sub(builder.sub(words["count"], step), I64(1))
-            row = builder.select(builder.icmp_signed("!=", words["inverse"], I64(0)), from_last, step)
-            pivot = code.load_uniform(code.element("pivots", builder.add(first, row), dtype), dtype)
+            from_last = words["count"] - step - 1
+            row = builder.select(words["inverse"].differs(0), from_last, step)
+            pivot = code.load_uniform(code.element("pivots", first + row, dtype), dtype)
             pivot = code.convert(pivot, dtype, "int64")
-            other = builder.sub(pivot, I64(1))
+            other = pivot - 1
             with builder.if_else(builder.icmp_unsigned("<", other, words["rows"])) as (fits, does_not):
                 with fits:
                     here, there = code.get(order, row), code.get(order, other)

@@ -38,7 +38,7 @@ def emit_range(module: ir.Module, keys: Keys) -> ir.Function:
     loader = keys.loader(code, {word: code.get(words, n) for n, word in enumerate(ORDER)})
     low, high = (code.variable(code.splat(keys.type(value))) for value in (-1, 0))
     with code.count(first, end, keys.lanes) as i:
-        mask = code.first_lanes(builder.sub(end, i))
+        mask = code.first_lanes(end - i)
         key = loader.load(source, i, mask)
         low.set(code.minimum(low.get(), code.select(mask, key, -1), keys.dtype))
         high.set(code.maximum(high.get(), code.select(mask, key, 0), keys.dtype))
@@ -59,7 +59,7 @@ def emit_encode(module: ir.Module, keys: Keys) -> ir.Function:
     builder = code.builder
     loader = keys.loader(code, {word: code.get(words, n) for n, word in enumerate(ORDER)})
     with code.count(first, end, keys.lanes) as i:
-        key = builder.sub(loader.load(source, i, code.first_lanes(builder.sub(end, i))), low)
+        key = loader.load(source, i, code.first_lanes(end - i)) - low
         position = code.add(code.splat(builder.trunc(i, keys.type)), code.lane_index(keys.dtype))
         code.wide_store({0: position, 1: key}, code.at(target, i, keys.pair), keys.dtype, 2)
     return code.finish()
@@ -72,7 +72,7 @@ def emit_positions(module: ir.Module, keys: Keys) -> ir.Function:
     with code.count(first, end, keys.lanes) as i:
         wide = code.wide_load(code.at(pairs, i, keys.pair), keys.dtype, 2, (0, 1))
         position = code.convert(code.strided(wide, keys.dtype, 2, 0), keys.dtype, "int64")
-        code.store(position, code.at(out, i, WORD), "int64", code.first_lanes(code.builder.sub(end, i)))
+        code.store(position, code.at(out, i, WORD), "int64", code.first_lanes(end - i))
     return code.finish()
 
 
@@ -83,7 +83,7 @@ def emit_count(module: ir.Module, keys: Keys) -> ir.Function:
     code.fill(counts, I64(COUNTS))
     with code.count(first, end) as i:
         digit = digit_of(code, keys, pairs, i, byte)
-        code.put(code.builder.add(code.get(counts, digit), I64(1)), counts, digit)
+        code.put(code.get(counts, digit) + 1, counts, digit)
     return code.finish()
 
 
@@ -92,16 +92,15 @@ def emit_add_up(module: ir.Module) -> ir.Function:
     one value."""
     code = Code(module, "add_up", [POINTER, I64, I64], 1, result=I1)
     counts, blocks, n = code.args
-    builder = code.builder
     before, same = code.variable(0), code.variable(I1(0))
     with code.count(0, I64(VALUES)) as value:
         start = before.get()
         with code.count(0, blocks) as block:
-            index = builder.add(builder.mul(block, I64(VALUES)), value)
+            index = block * VALUES + value
             count = code.get(counts, index)
             code.put(before.get(), counts, index)
-            before.set(builder.add(before.get(), count))
-        same.set(builder.or_(same.get(), builder.icmp_signed("==", builder.sub(before.get(), start), n)))
+            before.set(before.get() + count)
+        same.set(same.get() | (before.get() - start).equals(n))
     return code.finish(same.get())
 
 
@@ -112,7 +111,7 @@ def emit_move(module: ir.Module, keys: Keys) -> ir.Function:
     with code.count(first, end) as i:
         digit = digit_of(code, keys, source, i, byte)
         position = code.get(counts, digit)
-        code.put(code.builder.add(position, I64(1)), counts, digit)
+        code.put(position + 1, counts, digit)
         code.builder.store(load_pair(code, keys, source, i), code.at(target, position, keys.pair), align=WORD)
     return code.finish()
 
@@ -131,21 +130,21 @@ def emit_rank(module: ir.Module, keys: Keys) -> ir.Function:
             other = code.splat(code.get(code.at(source, j, keys.pair), 1, keys.type))
             before = builder.icmp_unsigned(comes_before, other, own)
             if block is not None:
-                lane = builder.trunc(builder.sub(j, block), keys.type)
+                lane = builder.trunc(j - block, keys.type)
                 behind = builder.icmp_unsigned(">", lanes, code.splat(lane))
-                before = builder.or_(before, builder.and_(builder.icmp_unsigned("==", other, own), behind))
-            rank.set(builder.sub(rank.get(), builder.sext(before, lanes.type)))
+                before = before | (builder.icmp_unsigned("==", other, own) & behind)
+            rank.set(rank.get() - builder.sext(before, lanes.type))
 
     with code.count(0, n, keys.lanes) as i:
         own = code.strided(code.wide_load(code.at(source, i, keys.pair), keys.dtype, 2, (0, 1)), keys.dtype, 2, 1)
         rank.set(code.splat(keys.type(0)))
-        end = code.least(builder.add(i, I64(keys.lanes)), n)
+        end = code.least(i + keys.lanes, n)
         counted(0, i, "<=", own)
         counted(i, end, "<", own, i)
         counted(end, n, "<", own)
         builder.store(rank.get(), slot)
         with code.count(i, end) as j:  # measured: scatters of vectors take twice as long
-            to = builder.zext(code.get(slot, builder.sub(j, i), keys.type), I64)
+            to = builder.zext(code.get(slot, j - i, keys.type), I64)
             builder.store(load_pair(code, keys, source, j), code.at(target, to, keys.pair), align=WORD)
     return code.finish()
 
@@ -170,19 +169,19 @@ class Sorting(NamedTuple):
         code = Code(module, "sort", [I64, I64, POINTER, POINTER, POINTER], 1, result=POINTER)
         n, greatest, counts, a, b = code.args
         builder, zero = code.builder, I64(0)
-        with builder.if_then(builder.icmp_signed("<=", n, I64(keys.short))):
+        with builder.if_then(n <= keys.short):
             builder.call(rank, [a, n, b])
             builder.ret(b)
         here, there, left, digit = code.variable(a), code.variable(b), code.variable(greatest), code.variable(keys.bytes)
         with code.loop(lambda: builder.icmp_unsigned("!=", left.get(), zero)):
             byte = digit.get()
             builder.call(count, [here.get(), zero, n, byte, counts])
-            with builder.if_then(builder.not_(builder.call(add_up, [counts, I64(1), n]))):
+            with builder.if_then(~builder.call(add_up, [counts, I64(1), n])):
                 from_, to = here.get(), there.get()
                 builder.call(move, [from_, to, zero, n, byte, counts])
                 here.set(to)
                 there.set(from_)
-            digit.set(builder.add(byte, I64(1)))
+            digit.set(byte + 1)
             left.set(builder.lshr(left.get(), I64(8)))
         code.finish(here.get())
         return cls(count, add_up, move, code.function)

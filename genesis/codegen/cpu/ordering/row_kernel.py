@@ -176,29 +176,29 @@ class RowKernel(WordKernel):
         """(row, block, first, end) of an item that is a block of a row."""
         builder, words = self.builder, self.words
         row = builder.sdiv(item, words["blocks"])
-        block = builder.sub(item, builder.mul(row, words["blocks"]))
-        first = builder.mul(block, words["stretch"])
-        return row, block, first, self.least(builder.add(first, words["stretch"]), words["n"])
+        block = item - row * words["blocks"]
+        first = block * words["stretch"]
+        return row, block, first, self.least(first + words["stretch"], words["n"])
 
     def row(self, row: ir.Value) -> ir.Value:
         """The address of a row's elements."""
-        return self.at(self.words["source"], self.builder.mul(row, self.words["n"]), self.keys.size)
+        return self.at(self.words["source"], row * self.words["n"], self.keys.size)
 
     def buffers(self, number: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """The memory of a row, or of a worker, and its two buffers of pairs."""
-        start = self.at(self.words["scratch"], self.builder.mul(number, self.words["pitch"]))
+        start = self.at(self.words["scratch"], number * self.words["pitch"])
         return start, self.at(start, self.words["a"]), self.at(start, self.words["b"])
 
     def sorted_row(self, row: ir.Value, encode: ir.Function, range_: ir.Function, sort: ir.Function) -> ir.Value:
         """The pairs of a row in order, in the worker's memory."""
         (counts, a, b), n = self.buffers(self.worker), self.words["n"]
         low, high = self.variable(0), self.variable(0)
-        with self.builder.if_then(self.builder.icmp_signed(">", n, I64(self.keys.short))):  # others are not sorted by digits
+        with self.builder.if_then(n > self.keys.short):  # others are not sorted by digits
             self.builder.call(range_, [self.row(row), I64(0), n, counts, self.block])
             low.set(self.get(counts, 0))
             high.set(self.get(counts, 1))
         self.builder.call(encode, [self.row(row), I64(0), n, a, low.get(), self.block])
-        return self.builder.call(sort, [n, self.builder.sub(high.get(), low.get()), counts, a, b])
+        return self.builder.call(sort, [n, high.get() - low.get(), counts, a, b])
 
     def put_position(self, pair: ir.Value, index: ir.Value) -> None:
         """Write the position of a pair as element `index` of the result."""

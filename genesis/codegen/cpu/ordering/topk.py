@@ -55,11 +55,11 @@ class TopK(RowKernel):
 
     def _found(self, row: ir.Value, block: ir.Value) -> ir.Value:
         """The address of the pairs found in a block."""
-        start = self.builder.add(self.words["found"], self.builder.mul(row, self.words["found_pitch"]))
-        return self.at(self.at(self.words["scratch"], start), self.builder.mul(block, self.words["k"]), self.keys.pair)
+        start = self.words["found"] + row * self.words["found_pitch"]
+        return self.at(self.at(self.words["scratch"], start), block * self.words["k"], self.keys.pair)
 
     def _positions_of(self, pairs: ir.Value, row: ir.Value) -> None:
-        out = self.at(self.words["out"], self.builder.mul(row, self.words["k"]), WORD)
+        out = self.at(self.words["out"], row * self.words["k"], WORD)
         self.builder.call(self.positions, [pairs, I64(0), self.words["k"], out])
 
     def _whole(self, row: ir.Value) -> None:
@@ -69,12 +69,12 @@ class TopK(RowKernel):
     def _part(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
         pairs = self.builder.call(self.scan, [self.row(row), first, end, *self.buffers(self.worker), self.block])
-        self.copy(pairs, self._found(row, block), self.builder.mul(self.words["k"], I64(self.keys.pair)))
+        self.copy(pairs, self._found(row, block), self.words["k"] * self.keys.pair)
 
     def _merge(self, row: ir.Value) -> None:
         counts, a, b = self.buffers(self.worker)
-        count = self.builder.mul(self.words["k"], self.words["blocks"])
-        self.copy(self._found(row, I64(0)), a, self.builder.mul(count, I64(self.keys.pair)))
+        count = self.words["k"] * self.words["blocks"]
+        self.copy(self._found(row, I64(0)), a, count * self.keys.pair)
         self._positions_of(self.builder.call(self.sorting.sort, [count, I64(self.keys.greatest), counts, a, b]), row)
 
 
@@ -87,23 +87,23 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, names: Sequence
     loader = keys.loader(code, words)
     position, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
     slot = builder.alloca(ir.VectorType(keys.type, keys.lanes))
-    last = code.at(a, builder.sub(words["k"], I64(1)), keys.pair)  # of the first k, once they are known
-    with code.loop(lambda: builder.icmp_signed("<", position.get(), end)):
+    last = code.at(a, words["k"] - 1, keys.pair)  # of the first k, once they are known
+    with code.loop(lambda: position.get() < end):
         start = position.get()
-        mask = code.first_lanes(builder.sub(end, start))
+        mask = code.first_lanes(end - start)
         key = loader.load(source, start, mask)
-        hits = builder.and_(mask, builder.icmp_unsigned("<=", key, code.splat(limit.get())))
-        position.set(builder.add(start, I64(keys.lanes)))
+        hits = mask & builder.icmp_unsigned("<=", key, code.splat(limit.get()))
+        position.set(start + keys.lanes)
         with builder.if_then(code.any_lane(hits), likely=False):
             builder.store(key, slot)
             _emit_push(code, keys, hits, slot, start, a, count)
-            with builder.if_then(builder.icmp_signed(">=", count.get(), words["full"]), likely=False):
+            with builder.if_then(count.get() >= words["full"], likely=False):
                 pairs = builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b])
                 with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
-                    code.copy(pairs, a, builder.mul(words["k"], I64(keys.pair)))
+                    code.copy(pairs, a, words["k"] * keys.pair)
                 count.set(words["k"])
                 worst = code.get(last, 1, keys.type)
-                limit.set(builder.sub(worst, keys.type(1)))  # equal ones come later
+                limit.set(worst - keys.type(1))  # equal ones come later
                 nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
                 position.set(builder.select(nothing_less, end, position.get()))
     return code.finish(builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b]))
@@ -116,11 +116,11 @@ def _emit_push(
     builder, bits = code.builder, ir.IntType(keys.lanes)
     mask = builder.bitcast(hits, bits)
     left = code.variable(builder.zext(mask, I64))
-    with code.loop(lambda: builder.icmp_signed("!=", left.get(), I64(0))):
+    with code.loop(lambda: left.get().differs(0)):
         lane = code.intrinsic("cttz", I64, [left.get(), I1(1)])
-        position = builder.add(at, lane)
+        position = at + lane
         pair = code.at(pairs, count.get(), keys.pair)
         code.put(builder.trunc(position, keys.type), pair, 0)
         code.put(code.get(slot, lane, keys.type), pair, 1)
-        count.set(builder.add(count.get(), I64(1)))
-        left.set(builder.and_(left.get(), builder.sub(left.get(), I64(1))))
+        count.set(count.get() + 1)
+        left.set(left.get() & (left.get() - 1))

@@ -42,26 +42,26 @@ class Offsets:
     ) -> None:
         """A strip of columns of B; `runs`, of a length and a step, go along terms if `is_transposed`, else along columns."""
         b, (source, lines, offsets, count_of_terms), (run, step) = lanes.builder, operand, runs
-        is_apart = b.icmp_signed("==", step, I64(STEPS[1]))
+        is_apart = step.equals(STEPS[1])
 
         def call(functions: Sequence[ir.Function], arguments: Sequence[ir.Value]) -> None:
             chosen = b.select(is_apart, functions[1], functions[0])
             chosen.type = ir.FunctionPointer(functions[0].function_type)
             b.call(chosen, arguments)
 
-        with b.if_else(b.icmp_signed("==", run, I64(1))) as (apart, near):
+        with b.if_else(run.equals(1)) as (apart, near):
             with apart:
                 self.gather(lanes, operand, self.tile.columns, columns, terms, target)
             with near, b.if_else(is_transposed) as (along_terms, along_columns):
                 with along_terms:
-                    here, count = b.gep(lines, [columns[0]], source_etype=I64), b.sub(columns[1], columns[0])
+                    here, count = b.gep(lines, [columns[0]], source_etype=I64), columns[1] - columns[0]
                     for first in firsts(self.tile, self.tile.columns):
                         call(self.transposing, [source, here, count, I64(first), offsets, run, *terms, target])
                 with along_columns, _runs(b, columns, run) as (low, high):
                     start = lanes.element_pointer(source, _offset(b, lines, low), self.tile.term)
-                    packed = lanes.element_pointer(target, b.sub(low, columns[0]), self.tile.dtype)
-                    arguments = [start, b.sub(high, low), offsets, count_of_terms, *terms, packed]
-                    with b.if_else(b.icmp_signed(">", b.sub(high, low), I64(self.tile.lanes))) as sides:
+                    packed = lanes.element_pointer(target, low - columns[0], self.tile.dtype)
+                    arguments = [start, high - low, offsets, count_of_terms, *terms, packed]
+                    with b.if_else(high - low > self.tile.lanes) as sides:
                         for side, vectors in zip(sides, (self.tile.vectors, 1), strict=True):
                             with side:
                                 call(self.runs[vectors], arguments)
@@ -70,7 +70,7 @@ class Offsets:
         """A strip of `size` lines, element by element."""
         b, (source, lines_at, *terms_at) = lanes.builder, operand
         here = b.gep(lines_at, [lines[0]], source_etype=I64)
-        b.call(self.gathering[size], [source, here, b.sub(lines[1], lines[0]), *terms_at, *terms, target])
+        b.call(self.gathering[size], [source, here, lines[1] - lines[0], *terms_at, *terms, target])
 
     def copy_runs(
         self, lanes: Lanes, source: ir.Value, distance: ir.Value, count: ir.Value, offsets: ir.Value, run: ir.Value,
@@ -80,18 +80,18 @@ class Offsets:
         b = lanes.builder
         with _runs(b, terms, run) as (low, high):
             start = lanes.element_pointer(source, _offset(b, offsets, low), self.tile.dtype)
-            copied = lanes.element_pointer(target, b.sub(low, terms[0]), self.tile.dtype)
-            b.call(self.copy, [start, distance, count, b.sub(high, low), copied, pitch])
+            copied = lanes.element_pointer(target, low - terms[0], self.tile.dtype)
+            b.call(self.copy, [start, distance, count, high - low, copied, pitch])
 
 
 @contextmanager
 def _runs(b: ir.IRBuilder, within: Range, run: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
     """The intersection of each run with a range."""
     first, last = within
-    with counted(b, b.mul(b.sdiv(first, run), run), last, run) as start:
-        end = b.add(start, run)
-        low = b.select(b.icmp_signed(">", start, first), start, first)
-        yield low, b.select(b.icmp_signed("<", end, last), end, last)
+    with counted(b, b.sdiv(first, run) * run, last, run) as start:
+        end = start + run
+        low = b.select(start > first, start, first)
+        yield low, b.select(end < last, end, last)
 
 
 def _offset(b: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
@@ -108,9 +108,9 @@ def _terms(
     b: ir.IRBuilder, tile: RegisterTile, table: ir.Value, count: ir.Value, element: ir.Value
 ) -> tuple[ir.Value, ir.Value, ir.Value]:
     """The offsets of an element's first and second term, of `count`; and whether there is a second one."""
-    first = b.mul(element, I64(1 + tile.pairs))
-    second = b.add(first, I64(1))
-    exists = b.icmp_signed("<", second, count) if tile.pairs else ir.Constant(I1, False)
+    first = element * (1 + tile.pairs)
+    second = first + 1
+    exists = second < count if tile.pairs else ir.Constant(I1, False)
     return _offset(b, table, first), _offset(b, table, b.select(exists, second, first)), exists
 
 
@@ -123,18 +123,18 @@ def emit_run(module: ir.Module, tile: RegisterTile, vectors: int, step: int) -> 
     function, builder = _function(module, f"pack_run_{vectors}_{step}", [POINTER, I64, POINTER, I64, I64, I64, POINTER])
     source, lines, terms, all_terms, first, last, target = function.args
     lanes = Lanes(builder, tile.lanes)
-    count = builder.sub(lines, I64((vectors - 1) * tile.lanes))
+    count = lines - (vectors - 1) * tile.lanes
     mask = lanes.first_lanes(count)
-    whole = builder.icmp_signed(">=", count, I64(tile.lanes))
+    whole = count >= tile.lanes
     with builder.if_else(whole) as sides:
         for side, masked in zip(sides, (False, True), strict=True):
             with side, counted(builder, first, last) as element:
                 *offsets, is_pair = _terms(builder, tile, terms, all_terms, element)
                 starts = [lanes.element_pointer(source, offset, tile.term) for offset in offsets]
-                row = builder.mul(builder.sub(element, first), I64(tile.columns))
+                row = (element - first) * tile.columns
                 for n in range(vectors):
                     here, second = (lanes.element_pointer(start, I64(n * step * tile.lanes), tile.term) for start in starts)
-                    at_target = lanes.element_pointer(target, builder.add(row, I64(n * tile.lanes)), tile.dtype)
+                    at_target = lanes.element_pointer(target, row + n * tile.lanes, tile.dtype)
                     is_edge = masked and n == vectors - 1
                     value = lines_at(lanes, tile, here, second, step, count if is_edge else None, is_pair)
                     if is_edge:  # masked stores are slow before AVX-512
@@ -152,23 +152,23 @@ def emit_transposing_runs(module: ir.Module, tile: RegisterTile, step: int) -> i
     function, builder = _function(module, f"pack_transposed_runs_{step}", parameters)
     source, lines, count, first, terms, run, low, high, target = function.args
     lanes = Lanes(builder, tile.lanes)
-    line_offsets = _line_offsets(builder, lines, count, [builder.add(first, I64(n)) for n in range(tile.lanes)])
+    line_offsets = _line_offsets(builder, lines, count, [first + n for n in range(tile.lanes)])
     with _runs(builder, (low, high), run) as (start, end):
-        begin = _offset(builder, terms, builder.mul(start, I64(1 + tile.pairs)))
+        begin = _offset(builder, terms, start * (1 + tile.pairs))
         here = lanes.element_pointer(source, begin, tile.term)
         starts = [lanes.element_pointer(here, offset, tile.term) for offset in line_offsets]
-        last = builder.sub(high, I64(1))
-        following = builder.mul(builder.select(builder.icmp_signed("<", end, last), end, last), I64(1 + tile.pairs))
-        next_run = builder.sub(_offset(builder, terms, following), begin)
-        with counted(builder, I64(0), builder.sub(end, start), tile.lanes) as at:
-            left, distance = builder.sub(builder.sub(end, start), at), builder.mul(at, I64(step * (1 + tile.pairs)))
+        last = high - 1
+        following = builder.select(end < last, end, last) * (1 + tile.pairs)
+        next_run = _offset(builder, terms, following) - begin
+        with counted(builder, I64(0), end - start, tile.lanes) as at:
+            left, distance = end - start - at, at * (step * (1 + tile.pairs))
             vectors = [terms_at(lanes, tile, lanes.element_pointer(start, distance, tile.term), step, left) for start in starts]
             for start_of_line in starts:  # the next run lies elsewhere, which no processor foresees
-                there = lanes.element_pointer(start_of_line, builder.add(distance, next_run), tile.term)
+                there = lanes.element_pointer(start_of_line, distance + next_run, tile.term)
                 lanes.prefetch(there)
-            row = builder.add(builder.sub(start, low), at)
+            row = start - low + at
             for n, vector in enumerate(transposed(builder, vectors)):  # those beyond the run are overwritten by the next one's
-                offset = builder.add(builder.mul(builder.add(row, I64(n)), I64(tile.columns)), first)
+                offset = (row + n) * tile.columns + first
                 lanes.store(vector, lanes.element_pointer(target, offset, tile.dtype), tile.dtype)
     builder.ret_void()
     return function
@@ -183,7 +183,7 @@ def emit_gathering(module: ir.Module, tile: RegisterTile, size: int) -> ir.Funct
     lanes = Lanes(builder, 1)
     line_offsets = _line_offsets(builder, lines, count, [I64(n) for n in range(size)])
     with counted(builder, low, high) as element:
-        row = lanes.element_pointer(target, builder.mul(builder.sub(element, low), I64(size)), tile.dtype)
+        row = lanes.element_pointer(target, (element - low) * size, tile.dtype)
         *offsets, is_pair = _terms(builder, tile, terms, all_terms, element)
         starts = [lanes.element_pointer(source, at, tile.term) for at in offsets[: 1 + tile.pairs]]
         for n, (line, (second, start)) in enumerate(itertools.product(line_offsets, enumerate(starts))):
@@ -196,5 +196,5 @@ def emit_gathering(module: ir.Module, tile: RegisterTile, size: int) -> ir.Funct
 
 def _line_offsets(b: ir.IRBuilder, lines: ir.Value, count: ir.Value, numbers: Sequence[ir.Value]) -> list[ir.Value]:
     """The offsets of the lines with these numbers; beyond the last of `count`, its offset."""
-    last = b.sub(count, I64(1))
+    last = count - 1
     return [_offset(b, lines, b.select(b.icmp_signed("<", number, last), number, last)) for number in numbers]

@@ -19,10 +19,10 @@ def strips_ir(name: str, tile: RegisterTile) -> str:
     kernel = WordKernel(name, word_types(WORDS, ("source", "target")), tile.lanes, module)
     b, word = kernel.builder, kernel.words
     with kernel.items() as item:
-        column = b.mul(item, I64(tile.columns))
-        start = kernel.element("source", b.mul(column, word["distance"]), tile.dtype)
-        strip = kernel.element("target", b.mul(item, word["pitch"]), tile.dtype)
-        left = b.sub(word["columns"], column)
+        column = item * tile.columns
+        start = kernel.element("source", column * word["distance"], tile.dtype)
+        strip = kernel.element("target", item * word["pitch"], tile.dtype)
+        left = word["columns"] - column
         for first in firsts(tile, tile.columns):
             b.call(transposing, [start, word["distance"], left, I64(first), word["terms"], strip, I64(tile.columns)])
     return kernel.text()

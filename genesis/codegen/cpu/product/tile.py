@@ -45,7 +45,7 @@ def emit_tile(
     if (rows, vectors) != (tile.rows, tile.vectors):
         _store(lanes, tile, sums, (c, ldc), add, (m, n))
     else:
-        whole = builder.and_(builder.icmp_signed(">=", m, I64(rows)), builder.icmp_signed(">=", n, I64(tile.columns)))
+        whole = (m >= rows) & (n >= tile.columns)
         with builder.if_else(whole) as (inside, edge):
             with inside, builder.if_else(add) as (adding, writing):
                 for way, adds in ((adding, True), (writing, False)):
@@ -70,20 +70,20 @@ def _store(
     """Store the sums to rows of `target` (pointer, distance), or add them, up to the `limits` of rows and columns."""
     builder, (c, ldc) = lanes.builder, target
     firsts = [v * tile.lanes for v in range(len(sums[0]))]
-    masks = [None if limits is None else lanes.first_lanes(builder.sub(limits[1], I64(first))) for first in firsts]
+    masks = [None if limits is None else lanes.first_lanes(limits[1] - first) for first in firsts]
     done = builder.append_basic_block("done")
     for row, vectors in enumerate(sums):
         for first, value, mask in zip(firsts, vectors, masks, strict=True):
-            pointer = lanes.element_pointer(c, builder.add(builder.mul(ldc, I64(row)), I64(first)), tile.dtype)
+            pointer = lanes.element_pointer(c, ldc * row + first, tile.dtype)
             if mask is not None:
-                there = lanes.load(pointer, tile.dtype, builder.and_(mask, lanes.splat(add)))
+                there = lanes.load(pointer, tile.dtype, mask & lanes.splat(add))
                 value = lanes.select(add, lanes.add(value, there), value)
             elif add.constant:  # type: ignore[attr-defined]
                 value = lanes.add(value, lanes.load(pointer, tile.dtype))
             lanes.store(value, pointer, tile.dtype, mask)
         if limits is not None and row < len(sums) - 1:
             following = builder.append_basic_block("row")
-            builder.cbranch(builder.icmp_signed(">", limits[0], I64(row + 1)), following, done)
+            builder.cbranch(limits[0] > row + 1, following, done)
             builder.position_at_end(following)
     builder.branch(done)
     builder.position_at_end(done)
@@ -138,10 +138,10 @@ def _sums(
 
     starts = b, opaque(builder, start_of_a), target[0], source[0] if source else b
     state: Sequence[ir.Value] = (*starts, *[nothing] * (rows * vectors))
-    rounds = builder.and_(k, I64(-TERMS))
-    first = builder.select(builder.icmp_signed("<", rounds, I64(rows * TERMS)), rounds, I64(rows * TERMS))
+    rounds = k & -TERMS
+    first = builder.select(rounds < rows * TERMS, rounds, I64(rows * TERMS))
     for last, count, prefetching in ((first, TERMS, True), (rounds, TERMS, False), (k, 1, False)):
-        end = lanes.element_pointer(b, builder.mul(last, I64(tile.columns)), tile.dtype)
+        end = lanes.element_pointer(b, last * tile.columns, tile.dtype)
         state = _repeated(builder, state, end, functools.partial(terms, count=count, prefetching=prefetching))
     sums = state[4:]
     return [sums[row * vectors : (row + 1) * vectors] for row in range(rows)]
@@ -158,7 +158,7 @@ def _packed(
         lanes.store(columns[-1], pointer, tile.dtype)
     # Zen 4, 8 products of 2, 8 and 64 rows, 32, 32 and 576 terms, 16384, 16384 and 3136 columns, without and with the next
     # strip's: 2.1 to 1.1, 2.1 to 1.1, 17.6 to 16.7 ms; straight to the first level, 1.5, 1.5 and 18.9.
-    coming = (lanes.builder.mul(distance, I64(AHEAD)), tile.dtype, 3), (I64(tile.columns), tile.term, 2)
+    coming = (distance * AHEAD, tile.dtype, 3), (I64(tile.columns), tile.term, 2)
     rows = [source, lanes.element_pointer(source, distance, tile.term)] if tile.pairs else [source]
     for there, dtype, level in coming:
         for row in rows:
