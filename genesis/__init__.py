@@ -69,6 +69,7 @@ from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
 from genesis.ir.lazy_imports import LazyNames as _LazyNames
 from genesis.ir.replayable import replayable as _replayable
+from genesis.ir.replayable import replayable_package as _replayable_package
 from genesis.random import (
     bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
@@ -167,6 +168,7 @@ def __dir__() -> list[str]:
     return sorted({*__all__} | _function_names())
 
 
+_replayable_package("genesis.functions", but=("printing", "sequential_draws", "sequential_rejection"))
 _show_in(_sys.modules[__name__])
 _fold_tracebacks()
 for _name in ("gradient", "lobpcg", "native_layer_norm"):  # the last imports all of `nn`

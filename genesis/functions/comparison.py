@@ -9,7 +9,6 @@ from genesis.ir import dtypes, shapes
 from genesis.ir.annotations import Extents, Scalar
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
@@ -146,6 +145,3 @@ class iinfo(_Limits):
         info = np.iinfo(dtype.numpy)
         super().__init__(dtype)
         self.min, self.max = int(info.min), int(info.max)
-
-
-replayable_module(__name__)

@@ -12,7 +12,6 @@ from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
@@ -157,6 +156,3 @@ def unravel_index(indices: Tensor, shape: Extents) -> tuple[Tensor, ...]:
         raise ArgumentError(f"unravel_index: shape must not be negative, got {extents}")
     wide, strides = indices.long(), contiguous_strides(extents)
     return tuple([(wide // max(step, 1)) % extent for step, extent in zip(strides, extents, strict=True)])
-
-
-replayable_module(__name__)

@@ -9,7 +9,6 @@ from genesis.functions.overrides import routed_function
 from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import NamedLayout, SparseLayout
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
@@ -170,6 +169,3 @@ def ones_like(
 
 
 empty_like = routed_function(zeros_like, "empty_like")
-
-
-replayable_module(__name__)

@@ -9,7 +9,6 @@ import numpy as np
 
 from genesis.ir.dtypes import DType, from_numpy_dtype, get_default_dtype
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.dlpack import CUDA, VERSION, Outside, imported
 from genesis.tensor.from_python import from_data, from_memory, from_outside
@@ -155,6 +154,3 @@ def scalar_tensor(
     tensor(2.5000)
     """
     return from_data(value, dtype or get_default_dtype(), requires_grad, device)
-
-
-replayable_module(__name__)

@@ -20,7 +20,6 @@ from genesis.functions.overrides import routed_access_method
 from genesis.functions.random_draws import is_of_an_example
 from genesis.ir.dtypes import bool_, int64, refuse_number, uint8
 from genesis.ir.errors import ArgumentError, IndexTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
@@ -347,6 +346,3 @@ def _beside(tensor: Tensor, index: Tensor) -> Tensor:
     """An index on the tensor's device, if it comes from the CPU."""
     device = tensor.device
     return index.to(device) if device is not CPU and index.device is CPU else index
-
-
-replayable_module(__name__)

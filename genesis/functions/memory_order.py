@@ -13,7 +13,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from genesis.ir.graph import Node
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.ops.layout import LAYOUT_RULES, Layout
 from genesis.ops.registry import PRIMITIVES
@@ -211,6 +210,3 @@ def _spread(at: Layout, shape: Shape) -> Shape:
     return (0,) * lead + tuple([
         0 if extent == 1 and shape[lead + axis] != 1 else stride
         for axis, (extent, stride) in enumerate(zip(at.shape, at.strides, strict=True))])
-
-
-replayable_module(__name__)

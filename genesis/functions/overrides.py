@@ -12,7 +12,6 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, TypeVar
 
 from genesis.ir.annotations import AnyFunction, Options
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import Operation
 from genesis.tensor.call_modes import BEFORE_FIRST_OVERRIDE, OVERRIDES, PUBLIC, overriding_classes, overriding_kinds, running
 from genesis.tensor.dispatch import call
@@ -166,6 +165,3 @@ def function(*aliases: str) -> Callable[[F], F]:
         return public
 
     return show
-
-
-replayable_module(__name__)

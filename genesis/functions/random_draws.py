@@ -16,7 +16,6 @@ from genesis.functions.sequential_rejection import SAMPLES
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, float64, get_default_dtype
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
 from genesis.runtime import rng
@@ -216,6 +215,3 @@ def drawn_by_host(name: str, shape: Sequence[int], *parameters: Tensor, generato
         numbers = SAMPLES[name](words, *[p.detach().numpy() for p in spread])
         return call(OPERATIONS[name], (*spread, from_values(numbers, float64), 0))  # type: ignore[no-any-return]
     return call(OPERATIONS[name], (*spread, *draws(numel(tuple(shape)), generator)))
-
-
-replayable_module(__name__)

@@ -14,7 +14,6 @@ from genesis.functions.creation import LayoutOptions, as_shape, check_layout_opt
 from genesis.functions.overrides import overridable, routed_function
 from genesis.ir.dtypes import STORED, DType, as_dtype, float32, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, wrapped
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.dispatch import call, call_on
@@ -231,6 +230,3 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     if exchanged:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
-
-
-replayable_module(__name__)

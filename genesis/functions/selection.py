@@ -14,7 +14,6 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, FormOfAxesError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -226,6 +225,3 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
 
 for _function in (index_add, index_copy, index_fill, index_put, put):
     method(in_place_form(_function))
-
-
-replayable_module(__name__)

@@ -8,7 +8,6 @@ from itertools import pairwise
 from genesis.functions.overrides import function, keywords, overridable, overridable_method
 from genesis.ir.annotations import Tree
 from genesis.ir.errors import ArgumentError, FormOfAxesError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor
@@ -202,6 +201,3 @@ def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tree:
     (1, 2, 1)
     """
     return _with_axes(3, tensors)
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor, method
 
@@ -24,6 +23,3 @@ def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Modu
 def to_device(self: Tensor, device: DeviceLike, /, *, stream: object = None) -> Tensor:
     """The tensor on `device`; itself if it is there already."""
     return self.to(device)
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method
 
@@ -48,6 +47,3 @@ def _written(self: Tensor, callable: AnyFunction, *others: Tensor) -> Tensor:
     lists = [other.expand(self.shape).reshape(-1).tolist() for other in (self, *others)]
     results = [callable(*elements) for elements in zip(*lists, strict=True)]
     return self.copy_(from_data(results, self.dtype, device=self.device).reshape(self.shape))
-
-
-replayable_module(__name__)

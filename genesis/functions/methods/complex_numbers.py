@@ -5,7 +5,6 @@ from __future__ import annotations
 from genesis.functions.overrides import FUNCTIONS, function, overridable_method, routed_function
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.complex_parts import conjugate_view, part_view
 from genesis.tensor.composite import CompositeTensor
@@ -193,6 +192,3 @@ def H(self: Tensor) -> Tensor:
     if self.ndim not in (0, 2):
         raise ArgumentError(f"H: wants a matrix, got shape {self.shape}")
     return self.T.conj()
-
-
-replayable_module(__name__)

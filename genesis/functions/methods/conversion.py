@@ -37,7 +37,6 @@ from genesis.ir.dtypes import (
     uint8,
 )
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel as product
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike, device_of
@@ -336,6 +335,3 @@ def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: 
     result._array, result._requires_grad = from_data(values, device=device)._array, requires_grad
     result.__dict__.update(own)
     return result
-
-
-replayable_module(__name__)

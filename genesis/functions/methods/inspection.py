@@ -11,7 +11,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import FLOATS_OF_8_BITS, NAMED, DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable, replayable_module
+from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.runtime.devices import META, Device
@@ -258,6 +258,3 @@ for _name, _kind in {
     _never(_name, _kind)
 
 method(numel, "nelement")
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from genesis.functions.creation import as_shape
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.in_place import in_place
@@ -99,6 +98,3 @@ REMOVED = {name: method(removed(name, instead)) for name, instead in {
     "eig": "linalg.eig", "lstsq": "linalg.lstsq", "solve": "linalg.solve", "symeig": "linalg.eigh",
     "reinforce": "distributions",
 }.items()}
-
-
-replayable_module(__name__)

@@ -10,7 +10,6 @@ from genesis.functions.methods.restriding import as_strided
 from genesis.functions.methods.shaping import new_tensor
 from genesis.functions.methods.storage import TypedStorage
 from genesis.functions.overrides import function
-from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
@@ -136,6 +135,3 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False, 
 
 
 Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
-
-
-replayable_module(__name__)

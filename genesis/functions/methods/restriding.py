@@ -9,7 +9,6 @@ from genesis.functions.creation import as_shape
 from genesis.functions.overrides import overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -209,6 +208,3 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
         diagonal = diagonal.diagonal(0, 0, -1)
     diagonal.fill_(fill_value)
     return self
-
-
-replayable_module(__name__)

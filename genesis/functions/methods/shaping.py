@@ -10,7 +10,6 @@ from genesis.functions.overrides import function, overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
@@ -151,6 +150,3 @@ def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
 _new_method("new_zeros", creation.zeros, "Zeros in this tensor's dtype and on its device.")
 _new_method("new_ones", creation.ones, "Ones in this tensor's dtype and on its device.")
 _new_method("new_empty", creation.empty, "A tensor in this one's dtype and on its device, to be written.")
-
-
-replayable_module(__name__)

@@ -14,7 +14,6 @@ from genesis.functions.methods.inspection import TYPES
 from genesis.functions.overrides import function
 from genesis.ir.dtypes import NAMED, DType, get_default_dtype, uint8
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axes
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike
@@ -247,6 +246,3 @@ def hash_tensor(self: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = 
     wide = self.double() if self.is_floating_point() else self.long()
     axes = normalize_axes("hash_tensor", dim if isinstance(dim, int) else tuple(dim) or None, self.ndim)
     return call(OPERATIONS["bits_xor"], (wide, axes, keepdim))
-
-
-replayable_module(__name__)

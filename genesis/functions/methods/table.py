@@ -11,7 +11,6 @@ import numpy as np
 from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, ROUTED, route, routed
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.errors import ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.examples import documented
 from genesis.ops.registry import OPERATIONS, Operation, parameter_names, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC, overriding_kinds
@@ -277,6 +276,3 @@ def install() -> None:
     Tensor.__rdiv__ = Tensor.__rtruediv__  # type: ignore[method-assign]
     Tensor.__pos__ = lambda self: self  # type: ignore[method-assign, assignment, return-value, misc]
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
-
-
-replayable_module(__name__)

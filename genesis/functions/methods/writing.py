@@ -12,7 +12,6 @@ from genesis.functions.overrides import function, routed_method
 from genesis.functions.random_draws import chosen, drawn, drawn_pairs, in_order, integers, stream
 from genesis.ir.dtypes import bool_, float64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, filled
@@ -240,6 +239,3 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 Tensor.data = data.setter(_set_data)  # type: ignore[method-assign, assignment]
-
-
-replayable_module(__name__)
