@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 from genesis.functions.comparison import broadcast_shapes
@@ -48,6 +49,24 @@ class lazy_property(derived[T]):
 def formula(compute: Callable[[Any], T]) -> T:
     """A property by a formula."""
     return property(compute)  # type: ignore[return-value]
+
+
+class _Method:
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        declared = next(vars(base)[name] for base in owner.__mro__[1:] if name in vars(base))
+        function = self.function
+        function.__name__, function.__qualname__ = name, f"{owner.__qualname__}.{name}"
+        function.__code__ = function.__code__.replace(co_name=name)
+        function.__annotations__ = declared.__annotations__
+        setattr(owner, name, function)
+
+
+def method(function: Callable[..., Any]) -> Any:
+    """A method by a formula, with the types that a base declares for the method of this name."""
+    return _Method(function)  # type: ignore[arg-type]
 
 
 def finfo(dtype: DType) -> limits_of:
