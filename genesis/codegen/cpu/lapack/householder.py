@@ -51,7 +51,7 @@ class Householder(Functions):
         found = code.variable(code.splat(code.number(0.0)))
         with code.count(0, n, self.lanes) as i:
             mask = code.first_lanes(n - i)
-            found.set(see(code, code.load(code.element(x, i), code.dtype, mask), found.get()))
+            found.set(see(code, code.read_vector(x, i, mask), found.get()))
         return code.finish(code.horizontal_reduce(lambda a, b: combine(code, a, b), found.get()))
 
     @cached_property
@@ -132,9 +132,8 @@ class Householder(Functions):
         """A sweep over so many vectors of columns, whose sums are in registers; of one column, several rows at a time."""
         code = self.code(f"strip_{pairs}_{vectors}", [I64, POINTER, I64, POINTER, POINTER, *[POINTER] * (2 * pairs)])
         rows, a, row, x, w, *rest = code.args
-        dtype = code.dtype
         at = [I64(v * self.lanes) for v in range(vectors)]
-        scales, lines = rest[::2], [[code.load(code.element(g, n), dtype) for n in at] for g in rest[1::2]]
+        scales, lines = rest[::2], [[code.read_vector(g, n) for n in at] for g in rest[1::2]]
         sums = [[code.variable(code.splat(code.number(0.0))) for _ in at] for _ in range(unrolled)]
         whole = rows & -unrolled
         for start, end, many in ((I64(0), whole, unrolled), (whole, rows, 1))[: 1 + (unrolled > 1)]:
@@ -142,19 +141,19 @@ class Householder(Functions):
                 for number in range(many):
                     i = first + number
                     here = code.element(a, i * row)
-                    uniform = [code.load_uniform(code.element(p, i), dtype) for p in (*scales, x)]
+                    uniform = [code.read(p, i) for p in (*scales, x)]
                     factors = [code.splat(-u) for u in uniform[:-1]]
                     for v, n in enumerate(at):
-                        value = code.load(code.element(here, n), dtype)
+                        value = code.read_vector(here, n)
                         for factor, line in zip(factors, lines, strict=True):
                             value = code.fma(factor, line[v], value)
-                        code.store(value, code.element(here, n), dtype)
+                        code.write_vector(value, here, n)
                         sums[number][v].set(code.fma(code.splat(uniform[-1]), value, sums[number][v].get()))
         for v, n in enumerate(at):
             total = sums[0][v].get()
             for others in sums[1:]:
                 total = total + others[v].get()
-            code.store(total, code.element(w, n), dtype)
+            code.write_vector(total, w, n)
         return code.finish()
 
     # ---- QR ----
@@ -179,17 +178,17 @@ class Householder(Functions):
             before = code.intrinsic("smax", I64, [k - 1, I64(0)])
             v, x = (code.element(vectors, line * v_row) for line in (before, k))
             line, diagonal = self._at(code, a, k, row), self._at(code, a, k, row, k)
-            scale = code.load_uniform(code.element(v, k), dtype)
+            scale = code.read(v, k)
             scale = builder.select(k.equals(0), code.number(0.0), scale)
             with code.count(start, padded, lanes) as j:
                 self._subtract(code, code.element(line, j), [(scale, code.element(g, j))])
-            code.store_uniform(code.load_uniform(diagonal, dtype), code.element(x, k), dtype)
-            factor = -code.load_uniform(code.element(g, k), dtype)
+            code.write(code.load_uniform(diagonal, dtype), x, k)
+            factor = -code.read(g, k)
             with code.count(next_, m) as i:
                 left = code.load_uniform(self._at(code, a, i, row, k), dtype)
-                earlier = code.load_uniform(code.element(v, i), dtype)
+                earlier = code.read(v, i)
                 left = builder.select(k.equals(0), left, code.fma(earlier, factor, left))
-                code.store_uniform(left, code.element(x, i), dtype)
+                code.write(left, x, i)
             tau = code.element(scales, k)
             beta = builder.call(self.reflector, [m - k, code.element(x, k), tau])
             builder.call(self.sweep, [
@@ -197,10 +196,10 @@ class Householder(Functions):
                 code.element(v, next_), code.element(g, start)])
             factor = code.load_uniform(tau, dtype)
             with code.count(start, padded, lanes) as j:
-                element, value = code.element(g, j), code.load(code.element(line, j), dtype)
+                element, value = code.element(g, j), code.read_vector(line, j)
                 change = code.multiply(code.add(value, code.load(element, dtype)), factor)
                 code.store(change, element, dtype)
-                code.store(code.subtract(value, change), code.element(line, j), dtype)
+                code.write_vector(code.subtract(value, change), line, j)
             code.store_uniform(beta, diagonal, dtype)
         return code.finish()
 
@@ -226,7 +225,7 @@ class Householder(Functions):
             builder.call(self.sweep, [
                 m - next_, padded - start, self._at(code, q, next_, row, start), row,
                 code.element(x, next_), code.element(g, start), code.element(v, next_), code.element(g, start)])
-            factor = code.load_uniform(code.element(scales, k), dtype)
+            factor = code.read(scales, k)
             with code.count(start, padded, lanes) as j:
                 element, value = code.element(g, j), code.load(self._at(code, q, k, row, j), dtype)
                 code.store(code.multiply(code.add(value, code.load(element, dtype)), factor), element, dtype)
@@ -283,34 +282,34 @@ class Householder(Functions):
         with code.count(0, n) as k:
             start, next_ = k & -lanes, k + 1
             line = self._at(code, a, k, row)
-            scales = [code.load_uniform(code.element(variable.get(), k), dtype) for variable in (v, w)]
+            scales = [code.read(variable.get(), k) for variable in (v, w)]
             with code.count(start, padded, lanes) as j:
                 self._subtract(code, code.element(line, j), [
                     (scale, code.element(variable.get(), j)) for scale, variable in zip(scales, (w, v), strict=True)])
-            code.store_uniform(code.load_uniform(code.element(line, k), dtype), code.element(d, k), dtype)
+            code.write(code.read(line, k), d, k)
             with builder.if_then(next_ < n):
                 start = next_ & -lanes
                 with code.count(start, padded, lanes) as j:
-                    value = code.load(code.element(line, j), dtype)
+                    value = code.read_vector(line, j)
                     done = code.first_lanes(next_ - j)
-                    code.store(builder.select(done, code.splat(code.number(0.0)), value), code.element(x.get(), j), dtype)
+                    code.write_vector(builder.select(done, code.splat(code.number(0.0)), value), x.get(), j)
                 left = n - next_
                 beta = builder.call(self.reflector, [left, code.element(x.get(), next_), tau])
-                code.store_uniform(beta, code.element(e, k), dtype)
+                code.write(beta, e, k)
                 builder.call(self.double_sweep, [
                     left, padded - start, self._at(code, a, next_, row, start), row, code.element(x.get(), next_),
                     code.element(p.get(), start), code.element(v.get(), next_), code.element(w.get(), start),
                     code.element(w.get(), next_), code.element(v.get(), start)])
                 total = code.variable(code.splat(code.number(0.0)))
                 with code.count(start, padded, lanes) as j:
-                    first, second = (code.load(code.element(line.get(), j), dtype) for line in (x, p))
+                    first, second = (code.read_vector(line.get(), j) for line in (x, p))
                     total.set(code.fma(first, second, total.get()))
                 product = code.horizontal_reduce(code.add, total.get())
                 scale = code.load_uniform(tau, dtype)
                 half = -(scale * product * code.number(0.5))
                 with code.count(start, padded, lanes) as j:
                     element = code.element(p.get(), j)
-                    value = code.fma(half, code.load(code.element(x.get(), j), dtype), code.load(element, dtype))
+                    value = code.fma(half, code.read_vector(x.get(), j), code.load(element, dtype))
                     code.store(code.multiply(value, scale), element, dtype)
                 for one, other in ((v, x), (w, p)):
                     first, second = one.get(), other.get()
@@ -329,7 +328,7 @@ class Householder(Functions):
 
     def _zero(self, code: ElementCode, line: ir.Value, count: ir.Value) -> None:
         with code.count(0, count, self.lanes) as j:
-            code.store(code.splat(code.number(0.0)), code.element(line, j), code.dtype)
+            code.write_vector(code.splat(code.number(0.0)), line, j)
 
     def _subtract(self, code: ElementCode, element: ir.Value, products: Sequence[tuple[ir.Value, ir.Value]]) -> None:
         """Subtract products of a number and a vector in memory from a vector in memory."""

@@ -29,7 +29,7 @@ class Panels(Functions):
         # An odd number of vectors: lines of a power of two would collide in few sets of a cache.
         line = line | lanes
         with code.count(0, count) as n, code.count(m, line) as i:
-            code.store_uniform(code.number(0.0), code.element(scratch, n * line + i), self.tile.dtype)
+            code.write(code.number(0.0), scratch, n * line + i)
         builder.call(self.rows.transpose, [m, count, a, row, scratch, line])
         pivots = code.at(pivots, first, 4)
         failed = builder.call(self.factor, [m, count, scratch, line, pivots])
@@ -62,7 +62,7 @@ class Panels(Functions):
                 with builder.if_then(pivot.differs(j)), code.count(0, count) as other:
                     self._exchange(code, code.element(panel, other * row), j, pivot)
                 scale = self._scale(code, line, j, m)
-                value = code.load_uniform(code.element(line, j), tile.dtype)
+                value = code.read(line, j)
                 is_zero = builder.fcmp_ordered("==", value, code.number(0.0))
                 is_first = is_zero & failed.get().equals(0)
                 failed.set(builder.select(is_first, j + 1, failed.get()))
@@ -93,7 +93,7 @@ class Panels(Functions):
     def _scale(self, code: ElementCode, line: ir.Value, j: ir.Value, m: ir.Value) -> ir.Value:
         """The factor for what is below pivot `j`: 1 where 1 / pivot overflows, as it is divided here then; 0 stays."""
         builder, dtype = code.builder, self.tile.dtype
-        pivot = code.load_uniform(code.element(line, j), dtype)
+        pivot = code.read(line, j)
         inverse = code.variable(code.number(1.0) / pivot)
         infinite = builder.fcmp_ordered("==", code.absolute(inverse.get()), code.number(float("inf")))
         with builder.if_then(infinite, likely=False):
@@ -112,7 +112,7 @@ class Panels(Functions):
         largest = _Largest(code)
         start = j & -self.tile.lanes
         with code.count(start, m, self.tile.lanes) as i:
-            largest.see(code.load(code.element(line, i), self.tile.dtype), i, j - 1)
+            largest.see(code.read_vector(line, i), i, j - 1)
         return code.finish(largest.result(self._among, j))
 
     @cached_property
@@ -140,7 +140,7 @@ class Panels(Functions):
         m, line, row, j, scale = code.args
         builder, dtype = code.builder, self.tile.dtype
         lines = [code.element(line, row * n) for n in range(others + 1)]
-        factors = [code.splat(-code.load_uniform(code.element(x, j), dtype)) for x in lines]
+        factors = [code.splat(-code.read(x, j)) for x in lines]
         next_ = j + 1
         largest, scale = _Largest(code), code.splat(scale)
         with code.count(next_ & -self.tile.lanes, m, self.tile.lanes) as i:
@@ -169,7 +169,7 @@ class Panels(Functions):
         with code.narrowed(size):
             columns = []
             for j in range(size - 1):
-                column = -code.load(code.element(triangle, row * j), dtype)
+                column = -code.read_vector(triangle, row * j)
                 below = constants(I1, [n > j for n in range(size)])
                 columns.append(builder.select(below, column, code.splat(zero)))
             with code.count(0, count) as n:

@@ -18,18 +18,18 @@ class Rows(Functions):
         """`void (rows, columns, source, s_row, target, t_row)`: transpose."""
         code = self.code("transpose", [I64, I64, POINTER, I64, POINTER, I64])
         rows, columns, source, s_row, target, t_row = code.args
-        builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
+        builder, lanes = code.builder, self.tile.lanes
         whole = [extent & -lanes for extent in (rows, columns)]
         with code.count(0, whole[0], lanes) as row, code.count(0, whole[1], lanes) as column:
             here = code.element(source, row * s_row + column)
             there = code.element(target, column * t_row + row)
-            vectors = [code.load(code.element(here, s_row * n), dtype) for n in range(lanes)]
+            vectors = [code.read_vector(here, s_row * n) for n in range(lanes)]
             for n, vector in enumerate(transposed(builder, vectors)):
-                code.store(vector, code.element(there, t_row * n), dtype)
+                code.write_vector(vector, there, t_row * n)
         for starts, ends in (((I64(0), whole[1]), (whole[0], columns)), ((whole[0], I64(0)), (rows, columns))):
             with code.count(starts[0], ends[0]) as row, code.count(starts[1], ends[1]) as column:
-                x = code.load_uniform(code.element(source, row * s_row + column), dtype)
-                code.store_uniform(x, code.element(target, column * t_row + row), dtype)
+                x = code.read(source, row * s_row + column)
+                code.write(x, target, column * t_row + row)
         return code.finish()
 
     @cached_property
@@ -56,7 +56,7 @@ class Rows(Functions):
         say, from the last to the first; `order` is scratch for n indices."""
         code = self.code("permute", [I64, I64, POINTER, I64, POINTER, I64, POINTER, POINTER])
         n, rows, source, s_row, target, t_row, pivots, order = code.args
-        builder, dtype = code.builder, self.tile.dtype
+        builder = code.builder
         with code.count(0, n) as i:
             code.put(i, order, i)
         with code.count(0, n) as i:
@@ -68,7 +68,7 @@ class Rows(Functions):
         with code.count(0, rows) as row:
             here, there = code.element(source, row * s_row), code.element(target, row * t_row)
             with code.count(0, n) as i:
-                x = code.load_uniform(code.element(here, code.get(order, i)), dtype)
+                x = code.read(here, code.get(order, i))
                 x = x + code.number(0.0)  # -0 becomes 0
-                code.store_uniform(x, code.element(there, i), dtype)
+                code.write(x, there, i)
         return code.finish()

@@ -34,6 +34,18 @@ class ElementCode(Code):
     def number(self, value: float) -> ir.Constant:
         return self.constant(self.dtype, value)
 
+    def read(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
+        return self.load_uniform(self.element(pointer, index), self.dtype)
+
+    def write(self, value: ir.Value, pointer: ir.Value, index: ir.Value) -> None:
+        self.store_uniform(value, self.element(pointer, index), self.dtype)
+
+    def read_vector(self, pointer: ir.Value, index: ir.Value, mask: ir.Value | None = None) -> ir.Value:
+        return self.load(self.element(pointer, index), self.dtype, mask)
+
+    def write_vector(self, value: ir.Value, pointer: ir.Value, index: ir.Value, mask: ir.Value | None = None) -> None:
+        self.store(value, self.element(pointer, index), self.dtype, mask)
+
 
 class Functions:
     """The generated functions of a module; each is emitted on first use."""
@@ -96,7 +108,7 @@ class Tiles(Functions):
                 code.store(results[row][v], pointers[row][v], tile.dtype, mask)
                 if solves:
                     there = b_row * row + v * tile.lanes
-                    code.store(results[row][v], code.element(strip, there), tile.dtype)
+                    code.write_vector(results[row][v], strip, there)
         return code.finish()
 
     def _solve(
@@ -104,13 +116,13 @@ class Tiles(Functions):
         unit: ir.Value,
     ) -> None:
         """Replace `results` by T^-1 times them: `triangle` are the rows of T, `steps` lead to their columns."""
-        builder, dtype, rows = code.builder, self.tile.dtype, self.tile.rows
+        builder, rows = code.builder, self.tile.rows
         for j in range(rows):
-            diagonal = code.load_uniform(code.element(triangle[j], steps[j]), dtype)
+            diagonal = code.read(triangle[j], steps[j])
             inverse = code.splat(builder.select(unit, code.number(1.0), code.number(1.0) / diagonal))
             results[j] = [x * inverse for x in results[j]]
             for row in range(j + 1, rows):
-                factor = code.splat(-code.load_uniform(code.element(triangle[row], steps[j]), dtype))
+                factor = code.splat(-code.read(triangle[row], steps[j]))
                 results[row] = [code.fma(factor, x, y) for x, y in zip(results[j], results[row], strict=True)]
 
     def _sums(
@@ -128,10 +140,10 @@ class Tiles(Functions):
         sums: list[list[ir.Phi]] = [[builder.phi(kind) for _ in range(vectors)] for _ in starts]
         builder.cbranch(term < k, body, after)
         builder.position_at_end(body)
-        columns = [code.load(code.element(there, I64(v * tile.lanes)), tile.dtype) for v in range(vectors)]
+        columns = [code.read_vector(there, I64(v * tile.lanes)) for v in range(vectors)]
         added = []
         for start, line in zip(starts, sums, strict=True):
-            element = code.splat(code.load_uniform(code.element(start, here), tile.dtype))
+            element = code.splat(code.read(start, here))
             added.append([code.fma(element, x, total) for x, total in zip(columns, line, strict=True)])
         for phi, first, following in (
             (term, I64(0), term + 1), (here, I64(0), here + a_step),
@@ -200,22 +212,22 @@ class Tiles(Functions):
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
         with code.count(0, n) as j:
             line = code.element(a, j * row)
-            pivot = code.load_uniform(code.element(line, j), dtype)
+            pivot = code.read(line, j)
             fails = ~(pivot > code.number(0.0))
             with builder.if_then(fails & code.get(info, 0, I32).equals(0)):
                 builder.store(builder.trunc(first + j + 1, I32), info)
             root = code.intrinsic("sqrt", pivot.type, [pivot])
             inverse = code.splat(code.number(1.0) / root)
             next_ = j + 1
-            code.store_uniform(root, code.element(line, j), dtype)
+            code.write(root, line, j)
             with code.count(next_, n, lanes) as i:
                 pointer, mask = code.element(line, i), code.first_lanes(n - i)
                 code.store(code.load(pointer, dtype, mask) * inverse, pointer, dtype, mask)
             with code.count(next_, n) as below:
-                factor = code.splat(-code.load_uniform(code.element(line, below), dtype))
+                factor = code.splat(-code.read(line, below))
                 target = code.element(a, below * row)
                 with code.count(below, n, lanes) as i:
                     pointer, mask = code.element(target, i), code.first_lanes(n - i)
-                    x = code.load(code.element(line, i), dtype, mask)
+                    x = code.read_vector(line, i, mask)
                     code.store(code.fma(factor, x, code.load(pointer, dtype, mask)), pointer, dtype, mask)
         return code.finish()
