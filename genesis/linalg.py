@@ -15,7 +15,6 @@ from genesis.functions.public_names import rows_shown
 from genesis.functions.ranges import eye
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor
 from genesis.tensor.out import takes_out
@@ -229,6 +228,3 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     ones = x.new_ones((*x.shape, 1))
     powers = x.unsqueeze(-1).expand(*x.shape, max(count - 1, 0)).cumprod(-1)
     return _cat([ones, powers], -1) if count else powers
-
-
-replayable_module(__name__)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from genesis.functions.comparison import iinfo
 from genesis.ir.dtypes import DType, bool_, float32
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.sparse_layouts import SparseLayout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
@@ -209,6 +208,3 @@ def logaddexp(
     """
     first = _filled("logaddexp", input, input_mask, -float("inf"), dtype)
     return call(OPERATIONS["logaddexp"], (first, _filled("logaddexp", other, other_mask, -float("inf"), dtype)))
-
-
-replayable_module(__name__)

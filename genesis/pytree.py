@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterator
 
 from genesis.ir.annotations import Tree
-from genesis.ir.replayable import replayable_module
 
 __all__ = ["leaves_of", "map_tree", "with_leaves"]
 __dir__ = __all__.copy
@@ -49,6 +48,3 @@ def map_tree(function: Callable[[Tree], Tree], tree: Tree) -> Tree:
     if hasattr(tree, "_fields"):
         return type(tree)(*branches)
     return type(tree)(branches) if type(tree).__new__ in (tuple.__new__, list.__new__) else tuple(branches)  # a Size holds ints
-
-
-replayable_module(__name__)

@@ -2,7 +2,6 @@
 
 from genesis.functions.methods.table import functions_of
 from genesis.functions.public_names import rows_shown
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.in_place import write
 
@@ -26,6 +25,3 @@ def _polygamma_(self: Tensor, n: int) -> Tensor:
 
 
 method(_polygamma_, "polygamma_")
-
-
-replayable_module(__name__)

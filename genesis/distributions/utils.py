@@ -56,12 +56,13 @@ class _Method:
         self.function = function
 
     def __set_name__(self, owner: type, name: str) -> None:
-        declared = next(vars(base)[name] for base in owner.__mro__[1:] if name in vars(base))
         function = self.function
-        function.__name__, function.__qualname__ = name, f"{owner.__qualname__}.{name}"
-        function.__code__ = function.__code__.replace(co_name=name)
-        function.__annotations__ = declared.__annotations__
         setattr(owner, name, function)
+        if function.__name__ == "<lambda>":  # else it is another name of the same method
+            declared = next(vars(base)[name] for base in owner.__mro__[1:] if name in vars(base))
+            function.__name__, function.__qualname__ = name, f"{owner.__qualname__}.{name}"
+            function.__code__ = function.__code__.replace(co_name=name, co_qualname=function.__qualname__)
+            function.__annotations__ = declared.__annotations__
 
 
 def method(function: Callable[..., Any]) -> Any:

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 
-from genesis.ir.replayable import replayable_module
-
 
 class LazyNames:
     """A package's `__getattr__`: imports a name at its first use and makes it a normal attribute.
@@ -34,6 +32,3 @@ class LazyNames:
         value = import_module(f"{home}.{name}") if home == self._package else getattr(import_module(home), name)
         setattr(sys.modules[self._package], name, value)
         return value
-
-
-replayable_module(__name__)

@@ -33,6 +33,12 @@ def replayable_module(module: str, but: Collection[str] = ()) -> None:
             replayable(member, but)
 
 
+def replayable_modules(package: str, names: str) -> None:
+    """Mark the modules of these names of a package, which it has imported."""
+    for name in names.split():
+        replayable_module(f"{package}.{name}")
+
+
 def replayable_package(package: str, but: Collection[str] = ()) -> None:
     """Mark the modules that a package has imported, except those in `but`, and those that mark themselves with exceptions."""
     excluded = tuple([f"{package}.{name}." for name in but])

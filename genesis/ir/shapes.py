@@ -8,7 +8,6 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 
 Shape = tuple[int, ...]
 
@@ -96,6 +95,3 @@ def resolve_reshape(name: str, shape: Shape, wanted: Sequence[int]) -> Shape:
     if holes or known != total:
         raise ValueError(f"{name}: a tensor of shape {shape} has {total} elements, which do not fill shape {tuple(wanted)}")
     return tuple(wanted)
-
-
-replayable_module(__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
 
 
 class NamedLayout:
@@ -54,6 +53,3 @@ SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, spa
 def layout_named(name: str) -> SparseLayout:
     """The layout with this PyTorch name."""
     return SPARSE_LAYOUTS[name]
-
-
-replayable_module(__name__)

@@ -9,7 +9,6 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 
 _OLD = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="bool | None") for name in
         ("size_average", "reduce")]
@@ -58,6 +57,3 @@ def _reduction(size_average: bool | None, reduce: bool | None) -> str:
     found = "none" if reduce is False else "sum" if size_average is False else "mean"
     warnings.warn(f"size_average and reduce are deprecated; want reduction={found!r}", UserWarning, stacklevel=3)
     return found
-
-
-replayable_module(__name__)

@@ -8,7 +8,6 @@ conjugates, which are the negatives of the stored ones.
 from __future__ import annotations
 
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.complex_numbers import in_parts
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
@@ -56,6 +55,3 @@ def _view(tensor: Tensor, name: str, at: Layout, element_map: str | None) -> Ten
     result._detached = result._views_detached = tensor._detached
     result._untracked = tensor._untracked
     return result
-
-
-replayable_module(__name__)

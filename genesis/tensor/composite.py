@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import Described, replayable_module
+from genesis.ir.replayable import Described
 from genesis.runtime.devices import Device
 from genesis.tensor.handle import CallArguments, Tensor, attributes_of
 
@@ -191,6 +191,3 @@ def _rebuilt(kind: type[CompositeTensor], attributes: dict[str, Any]) -> Composi
     result = object.__new__(kind)
     vars(result).update(attributes)
     return result
-
-
-replayable_module(__name__)

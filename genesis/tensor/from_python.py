@@ -22,7 +22,6 @@ from genesis.ir.dtypes import (
     refuse_number,
 )
 from genesis.ir.errors import ArgumentError, DataError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
@@ -220,6 +219,3 @@ def _plain(data: Tree) -> Tree:
     if not hasattr(data, "detach"):
         return data
     return data.numpy(force=True)
-
-
-replayable_module(__name__)

@@ -11,7 +11,6 @@ import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import STORED, DType, bool_, float32, float64, int8, int16, int32, int64, uint8
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, from_values, root_of
 from genesis.tracing.memory import Memory, rows_of
@@ -138,6 +137,3 @@ def number_for(value: Any, dtype: DType) -> Any:
     if type(value) is int and abs(value) > 1 << 53:  # NumPy would round it twice
         return None
     return value if dtype in _EXACT and not _LEAST_LARGE <= abs(value) < math.inf else None
-
-
-replayable_module(__name__)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from genesis.execution.realize import realize
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops import indexing
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
@@ -348,6 +347,3 @@ def move_storage(tensor: Tensor, value: Tensor) -> None:
     if value._base is not None:  # a root is contiguous
         share_storage(tensor, value._base, value._layout, value._element_map)
         tensor._detached = True
-
-
-replayable_module(__name__)

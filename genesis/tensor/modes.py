@@ -16,7 +16,6 @@ from typing import Any
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tracing.state import recording, thread_state
 
@@ -291,6 +290,3 @@ class SwitchedModule(ModuleType):
         if not isinstance(enabled, bool):
             raise TypeError(f"enable_autocast: wants True or False, got {enabled!r}")
         type(thread_state).autocast = bfloat16 if enabled else None
-
-
-replayable_module(__name__)

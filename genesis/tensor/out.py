@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, root_of, tensors_in
@@ -87,6 +86,3 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
             "one", stacklevel=6)
     storage_written(root_of(target))
     move_storage(target, value)
-
-
-replayable_module(__name__)

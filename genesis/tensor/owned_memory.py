@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import CPU
 from genesis.runtime.references import is_sole_owner
 from genesis.tensor.handle import Tensor
@@ -74,6 +73,3 @@ def _filled(array: Array) -> Memory | None:
         return None
     value = number_for(source.attrs["value"] if source.op == "constant" else trace.scalars[source.attrs["slot"]], node.dtype)
     return None if value is None else Memory.of(np.full(node.shape, value, node.dtype.numpy), node.dtype, CPU)
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel
 
 
@@ -51,6 +50,3 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)
-
-
-replayable_module(__name__)

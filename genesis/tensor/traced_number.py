@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from genesis.ir.annotations import AnyFunction, Arguments, Tree
-from genesis.ir.replayable import replayable_module
 
 
 class Number:
@@ -90,6 +89,3 @@ for _name, _function in {
 for _name in ("floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
     _function = getattr(operator, _name)
     setattr(Number, f"__r{_name.rstrip('_')}__", _read(lambda self, other, f=_function: f(other, self)))
-
-
-replayable_module(__name__)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.execution.realize import realize
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
 from genesis.tracing.recording_hooks import is_recording, refuse
@@ -56,6 +55,3 @@ def _entered(copy: Array, device: Device) -> Array:
         return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)
 
     return recorded(device, enter)
-
-
-replayable_module(__name__)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
-
 
 class UsersAttributes(dict[str, Any]):
     """The attributes that a user set on a tensor, which its `__dict__` shows. Writing an item sets the attribute."""
@@ -44,6 +42,3 @@ class UsersAttributes(dict[str, Any]):
         """Remove all."""
         for name in [*self]:
             del self[name]
-
-
-replayable_module(__name__)

@@ -10,7 +10,6 @@ from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.graph import Node
-from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
@@ -198,6 +197,3 @@ def memory_of(tensor: Tensor) -> Memory:
         # Views made while the root was pending have values of their own: from now on they must see writes from outside.
         root._changes += EXPOSED
     return memory if root is tensor else memory.at(tensor.layout, tensor.dtype, root.dtype)
-
-
-replayable_module(__name__)

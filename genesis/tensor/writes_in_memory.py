@@ -8,7 +8,6 @@ import numpy as np
 
 from genesis.execution.realize import realize
 from genesis.ir.dtypes import DType, bool_, int64
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.handle import Tensor, root_of
@@ -108,6 +107,3 @@ def _given(value: object, dtype: DType) -> Any:
     if array.memory is None and not array.node.differentiable and array.node.nbytes <= FEW and takes_writes(array.trace):
         realize(array)
     return computed_memory(value, dtype)
-
-
-replayable_module(__name__)

@@ -11,8 +11,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from genesis.ir.replayable import replayable_module
-
 P = ParamSpec("P")
 R = TypeVar("R")
 # (the scope around, a weak reference to a module or a name, the module's class or None)
@@ -102,6 +100,3 @@ class ScopeNames:
                 self._below[id(around)] = {id(m): own for own, m in around.named_modules(remove_duplicate=True)}
             name = self._below[id(around)].get(id(module), name)
         return ".".join(filter(None, (path, name))), module
-
-
-replayable_module(__name__)
