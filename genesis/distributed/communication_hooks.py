@@ -14,7 +14,6 @@ from genesis.distributed.futures import Future, resolved
 from genesis.distributed.nn.functional import all_reduce, collective
 from genesis.distributed.process_group import group_of
 from genesis.ir.dtypes import DType, bfloat16, float16, float32
-from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
 from genesis.tensor.handle import Tensor
 
@@ -118,6 +117,3 @@ def _averaged_as(dtype: DType, flat: Tensor, process_group: Any) -> Tensor:
     parts = collective(rows.all_to_all, flat.to(dtype), sizes, (sizes[rank],) * size, group.number)
     mean = parts.reshape((size, sizes[rank])).to(float32).sum(0) * (1 / size)
     return collective(rows.all_gather, mean.to(dtype), sizes, group.number).to(flat.dtype)
-
-
-replayable_module(__name__)

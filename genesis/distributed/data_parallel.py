@@ -23,7 +23,6 @@ from genesis.distributed.process_group import ProcessGroup, group_of
 from genesis.distributed.ranks import get_process_group_ranks
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.pytree import map_tree
 from genesis.runtime.devices import Device
@@ -316,6 +315,3 @@ def take_from(tensors: Sequence[Tensor], rank: int, group: ProcessGroup) -> None
         for kind in kinds:
             of_kind = [tensor for tensor in tensors if tensor.dtype is kind]
             put(of_kind, broadcast(joined(of_kind), root, group))
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.ir.errors import ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -40,6 +39,3 @@ def put(tensors: Sequence[Tensor], whole: Tensor) -> None:
     for tensor in tensors:
         write(detach(tensor), whole[start : start + tensor.numel()].reshape(tensor.shape))
         start += tensor.numel()
-
-
-replayable_module(__name__)

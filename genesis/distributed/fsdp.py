@@ -20,7 +20,6 @@ from genesis.distributed.sharded_rows import Rows, ShardedParameter, part_of_who
 from genesis.distributed.subgroups import neighbours_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops import collective as rows
@@ -299,6 +298,3 @@ def _cast(tree: Any, dtype: DType | None) -> Any:
     if dtype is None:
         return tree
     return map_tree(lambda x: x.to(dtype) if isinstance(x, Tensor) and x.dtype.category == 2 else x, tree)
-
-
-replayable_module(__name__)

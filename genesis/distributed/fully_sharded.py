@@ -32,7 +32,6 @@ from genesis.distributed.ranks import get_rank
 from genesis.distributed.sharded_rows import part_of_whole, whole_of
 from genesis.distributed.wrapping import wrap_children
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.nn.utils.parameters import clip_grad_norm_
@@ -348,6 +347,3 @@ def _made_ready(
         for buffer in module.buffers():
             if buffer.is_floating_point():
                 buffer.data = buffer.data.to(precision.buffer_dtype)
-
-
-replayable_module(__name__)

@@ -6,8 +6,6 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
-
 
 class Future:
     """A result that is available later.
@@ -87,6 +85,3 @@ def collect_all(futures: Sequence[Future]) -> Future:
 def wait_all(futures: Sequence[Future]) -> list[Any]:
     """The results, once all are done."""
     return [future.wait() for future in futures]
-
-
-replayable_module(__name__)

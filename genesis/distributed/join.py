@@ -6,7 +6,6 @@ import numpy as np
 
 from genesis.distributed.process_group import ProcessGroup
 from genesis.execution.flush import flush_all
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.groups import Collective
 from genesis.tracing.recording_hooks import refuse
 
@@ -56,6 +55,3 @@ class Joining:
             self.is_syncing = bool((found == _AVERAGES).any())
             self.divisor = size if self._divides_by_all else int((found > _THROUGH).sum())
         return found
-
-
-replayable_module(__name__)

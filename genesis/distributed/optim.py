@@ -16,7 +16,6 @@ from genesis.distributed.process_group import ProcessGroup, group_of
 from genesis.distributed.ranks import get_rank
 from genesis.ir.annotations import Options
 from genesis.ir.errors import ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
 from genesis.optim.optimizer import Closure, Group, Members, Optimizer, State
 from genesis.tensor.dispatch import filled
@@ -139,6 +138,3 @@ class _Part:
             sizes = tuple([sum([tensor.numel() for tensor in part]) for part in of_kind])
             whole = collective(rows.all_gather, flat, sizes, self.group.number)
             put([tensor for part in of_kind for tensor in part], whole)
-
-
-replayable_module(__name__)

@@ -9,7 +9,6 @@ from genesis.distributed.nn.functional import all_reduce, collective
 from genesis.distributed.process_group import ProcessGroup
 from genesis.distributed.tensor.dtensor import distribute_tensor
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.nn.parameter import Parameter
 from genesis.ops import collective as rows
 from genesis.tensor.handle import Tensor
@@ -86,6 +85,3 @@ def part_of_whole(whole: Tensor, parameter: Tensor, name: str) -> Tensor:
             raise ArgumentError(f"{name} has shape {whole.shape}; want {(sum(parameter.sizes), *rest)}")
         part = part[parameter.start : parameter.start + len(parameter)]
     return part
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ from typing import Any
 
 from genesis.distributed.nn.functional import all_gather
 from genesis.distributed.process_group import group_of, is_initialized
-from genesis.ir.replayable import replayable_module
 from genesis.nn.older_names import SyncBatchNorm as OneProcess
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call, filled
@@ -73,6 +72,3 @@ class SyncBatchNorm(OneProcess):
             for running, new in ((self.running_mean, mean), (self.running_var, variance)):
                 part: Any = self.momentum if self.momentum is not None else 1 / self.num_batches_tracked.to(running.dtype)
                 write(running, call(OPERATIONS["to_dtype"], (running + (new - running) * part, running.dtype)))
-
-
-replayable_module(__name__)

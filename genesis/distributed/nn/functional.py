@@ -11,7 +11,6 @@ from genesis.distributed.process_group import group_of
 from genesis.distributed.ranks import get_group_rank
 from genesis.execution.flush import flush_collectives
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
 from genesis.ops import messages
 from genesis.ops.registry import OPERATIONS, Operation
@@ -138,6 +137,3 @@ def check_device(name: str, device: Device, number: int) -> None:
     if memory is not group.gpu.memory:
         own = f"cuda:{group.gpu.memory.gpu.index}"
         raise ArgumentError(f"{name}: the tensor is on {device}; want one on {own}, this rank's device_id, or cpu")
-
-
-replayable_module(__name__)

@@ -19,7 +19,6 @@ from genesis.distributed.process_group import ProcessGroup
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.dispatch import filled
 from genesis.tensor.handle import Tensor
@@ -107,6 +106,3 @@ class Link:
     def _known(self) -> list[Spec]:
         assert self.specs is not None
         return self.specs
-
-
-replayable_module(__name__)

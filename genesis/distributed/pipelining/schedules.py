@@ -12,7 +12,6 @@ from typing import Any
 from genesis.distributed.pipelining.stage import PipelineStage
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import map_tree
 from genesis.tensor.dispatch import call
@@ -186,6 +185,3 @@ def _joined(outputs: Iterable[Any]) -> Any:
     if isinstance(first, tuple | list):
         return tuple([_joined(each) for each in zip(*listed, strict=True)])
     return call(OPERATIONS["cat"], (listed,)) if isinstance(first, Tensor) and first.ndim else listed
-
-
-replayable_module(__name__)

@@ -10,7 +10,6 @@ from genesis.distributed.nn.functional import check_device
 from genesis.distributed.pipelining.link import Link
 from genesis.distributed.process_group import group_of
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.runtime.devices import CPU, device_of
 from genesis.tensor.dispatch import filled
@@ -114,6 +113,3 @@ def _tensors(outputs: Any) -> list[Tensor]:
         if not isinstance(each, Tensor):
             raise ArgumentTypeError(f"PipelineStage: a stage gives {type(each).__name__}; want a tensor or a tuple of tensors")
     return listed
-
-
-replayable_module(__name__)

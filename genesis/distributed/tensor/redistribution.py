@@ -16,7 +16,6 @@ from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import ProcessGroup
 from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
@@ -119,6 +118,3 @@ def _counted(placement: Placement, tensor: Tensor) -> Placement:
 def _check_parts(tensor: Tensor, dim: int, group: ProcessGroup) -> None:
     if tensor.shape[dim] % group.size():
         raise ArgumentError(f"axis {dim} of shape {tensor.shape} has no {group.size()} equal parts, one for each rank")
-
-
-replayable_module(__name__)

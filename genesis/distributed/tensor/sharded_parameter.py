@@ -10,7 +10,6 @@ from genesis.distributed.nn.functional import all_reduce
 from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
 from genesis.distributed.tensor.placement_types import Placement, Shard
 from genesis.functions.from_data import tensor as tensor_from
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
@@ -112,6 +111,3 @@ def _as_local(module: Module, state: dict[str, Any], prefix: str, *others: objec
                 whole = given if isinstance(given, Tensor) else tensor_from(given)
                 given = distribute_tensor(whole, how.device_mesh, how.placements, src_data_rank=None)
             state[prefix + name] = given.redistribute(how.placements).to_local()
-
-
-replayable_module(__name__)

@@ -7,7 +7,6 @@ from genesis.distributed.nn.functional import all_reduce
 from genesis.distributed.tensor.placement_types import Partial, Replicate
 from genesis.distributed.tensor.redistribution import redistribute_local
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
@@ -42,6 +41,3 @@ def loss_parallel_cross_entropy(
     own = scores.gather(1, index.clamp(0, input.shape[1] - 1).reshape(-1, 1)).reshape(-1) * here
     losses = (total.log() - redistribute_local(own, Partial(), Replicate(), group)) * counted
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / counted.sum()
-
-
-replayable_module(__name__)

@@ -15,7 +15,6 @@ from genesis.distributed.tensor.placement_types import Partial, Placement, Repli
 from genesis.distributed.tensor.redistribution import redistribute_local
 from genesis.distributed.tensor.sharded_parameter import shard_parameters
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.embedding import Embedding
 from genesis.nn.linear import Linear
@@ -241,6 +240,3 @@ def _move_outputs(module: Module, group: ProcessGroup, moves: Moves) -> None:
         return (*[_moved(value, how, group) for value, how in zip(output, moves, strict=False)], *output[len(moves) :])
 
     module.register_forward_hook(move)
-
-
-replayable_module(__name__)
