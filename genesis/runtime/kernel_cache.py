@@ -170,9 +170,9 @@ kernel_cache = KernelCache(lambda: cache_directory("kernels"))
 get_or_compile = kernel_cache.get_or_compile
 
 
-def text_source(symbol: str, text: str) -> KernelSource:
+def text_source(symbol: str, text: str, of_program: bool = True) -> KernelSource:
     """The source of the function `symbol` of a text, which may have the forms of `short_ir`."""
-    return KernelSource(symbol, text, lambda: spelled_out(text))
+    return KernelSource(symbol, text, lambda: spelled_out(text), of_program)
 
 
 def compiled(symbol: str, text: str) -> int:

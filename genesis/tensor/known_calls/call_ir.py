@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from genesis.runtime.object_words import slot_offset
 from genesis.runtime.owning_ir import owning_ir
-from genesis.runtime.short_ir import spelled_out
 from genesis.tensor.known_calls.key_ir import key_ir
 from genesis.tensor.known_calls.lock_ir import locked_ir
 from genesis.tensor.known_calls.look_ir import look_ir
@@ -98,5 +97,5 @@ def _module(functions: str, kinds: Slotted, names: Names) -> str:
 
     functions = "".join(map(with_objects, re.split("^(?=define )", present_ir() + functions, flags=re.MULTILINE)))
     functions = functions.replace("OBJECT_NEW", str(len(names)))
-    text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, spelled_out(functions), flags=re.MULTILINE)
-    return structs + text + spelled_out(owning_ir()) + _DECLARATIONS
+    text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, functions, flags=re.MULTILINE)
+    return structs + text + owning_ir() + _DECLARATIONS

@@ -7,37 +7,28 @@ LONGEST = 4096  # of a list of tensors: tokens lie on the stack
 _KEY = """
 ; Store four objects, as arguments of a function; returns the place for the next one.
 define internal ptr @put_all(ptr %at, ptr %first, ptr %second, ptr %third, ptr %fourth) alwaysinline {
-  %second.at = getelementptr ptr, ptr %at, i64 1
-  %third.at = getelementptr ptr, ptr %at, i64 2
-  %fourth.at = getelementptr ptr, ptr %at, i64 3
   %next = getelementptr ptr, ptr %at, i64 4
   store ptr %first, ptr %at
-  store ptr %second, ptr %second.at
-  store ptr %third, ptr %third.at
-  store ptr %fourth, ptr %fourth.at
+  store ptr %second, ptr %at[1]
+  store ptr %third, ptr %at[2]
+  store ptr %fourth, ptr %at[3]
   ret ptr %next
 }
 
 define internal void @disown_all(ptr %items, i64 %count) {
 entry:
-  br label %next
 next:
   %k = phi i64 [ %count, %entry ], [ %k.last, %drop ]
-  %is.end = icmp eq i64 %k, 0
-  br i1 %is.end, label %end, label %drop
+  if i64 %k == 0: ret void
 drop:
   %k.last = sub i64 %k, 1
-  %item.at = getelementptr ptr, ptr %items, i64 %k.last
-  %item = load ptr, ptr %item.at
+  %item = load ptr, ptr %items[%k.last]
   call void @disown(ptr %item)
   br label %next
-end:
-  ret void
 }
 
 ; The tuple of up to two objects and of items, whose references it takes.
 define internal ptr @tuple_of(ptr %first, ptr %second, ptr %items, i64 %count) {
-entry:
   %no.first = icmp eq ptr %first, null
   %no.second = icmp eq ptr %second, null
   %one = select i1 %no.first, i64 0, i64 1
@@ -45,31 +36,25 @@ entry:
   %heads = add i64 %one, %two
   %size = add i64 %heads, %count
   %tuple = call ptr @PyTuple_New(i64 %size)
-  %no.tuple = icmp eq ptr %tuple, null
-  br i1 %no.tuple, label %fail, label %made
+  if ptr %tuple == null: %fail
 made:
-  br i1 %no.first, label %next, label %put.first
+  if %no.first: %next
 put.first:
   call void @own(ptr %first)
   call i32 @PyTuple_SetItem(ptr %tuple, i64 0, ptr %first)
-  br i1 %no.second, label %next, label %put.second
+  if %no.second: %next
 put.second:
   call void @own(ptr %second)
   call i32 @PyTuple_SetItem(ptr %tuple, i64 1, ptr %second)
-  br label %next
 next:
   %k = phi i64 [ 0, %made ], [ 0, %put.first ], [ 0, %put.second ], [ %k.next, %put ]
-  %more = icmp slt i64 %k, %count
-  br i1 %more, label %put, label %done
+  if i64 %k sge %count: ret ptr %tuple
 put:
-  %item.at = getelementptr ptr, ptr %items, i64 %k
-  %item = load ptr, ptr %item.at
+  %item = load ptr, ptr %items[%k]
   %place = add i64 %k, %heads
   call i32 @PyTuple_SetItem(ptr %tuple, i64 %place, ptr %item)
   %k.next = add i64 %k, 1
   br label %next
-done:
-  ret ptr %tuple
 fail:
   call void @disown_all(ptr %items, i64 %count)
   ret ptr null
@@ -79,47 +64,32 @@ fail:
 ; position, argument). Meanwhile others may see all objects that the collector knows, so tokens lie on the stack until the last
 ; one is found: no tuple has empty places.
 define internal ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments) {
-entry:
   %others.given = alloca [4 x ptr]
   load %objects: ALL_OBJECTS
   %is.list = icmp eq ptr %operation, %none
   %arguments.count = call i64 @PySequence_Size(ptr %arguments)
-  %no.arguments = icmp slt i64 %arguments.count, 0
-  br i1 %no.arguments, label %raise, label %begin
+  if i64 %arguments.count slt 0: ret ptr null
 begin:
   %tokens = alloca ptr, i64 %arguments.count
-  br label %next
 
 next:
   %k = phi i64 [ 0, %begin ], [ %k.next, %put ]
-  %more = icmp slt i64 %k, %arguments.count
-  br i1 %more, label %one, label %all
-one:
+  if i64 %k sge %arguments.count: %all
   %argument = call ptr @PySequence_GetItem(ptr %arguments, i64 %k)
-  %no.argument = icmp eq ptr %argument, null
-  br i1 %no.argument, label %fail, label %one.class
-one.class:
+  if ptr %argument == null: %fail
   %class = call ptr @class_of(ptr %argument)
   %is.tensor = call i1 @is_plain_class(ptr %objects, ptr %class)
-  br i1 %is.tensor, label %tensor, label %no.tensor
-no.tensor:
-  br i1 %is.list, label %other, label %no.member
-no.member:
-  %is.a.list = icmp eq ptr %class, %list.class
-  %is.a.tuple = icmp eq ptr %class, %tuple.class
-  %is.sequence = or i1 %is.a.list, %is.a.tuple
-  br i1 %is.sequence, label %sequence, label %setting
-sequence:
+  if %is.tensor: %tensor
+  if %is.list: %other
+  unless ptr %class == %list.class or ptr %class == %tuple.class: %setting
   %members = call i64 @PySequence_Size(ptr %argument)
   %members.less = sub i64 %members, 1
-  %is.short = icmp ult i64 %members.less, LONGEST
-  br i1 %is.short, label %sequence.first, label %setting
-sequence.first:
+  if i64 %members.less uge LONGEST: %setting
   %member = call ptr @PySequence_GetItem(ptr %argument, i64 0)
   %member.class = call ptr @class_of(ptr %member)
   %is.of.tensors = call i1 @is_plain_class(ptr %objects, ptr %member.class)
   call void @disown(ptr %member)
-  br i1 %is.of.tensors, label %list, label %setting
+  if %is.of.tensors: %list else %setting
 
 tensor:
   %tensor.token = call ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument)
@@ -129,20 +99,15 @@ list:
   br label %found
 setting:
   %setting.token = call ptr @setting_token(ptr %objects, ptr %trace, ptr %operation, i64 %k, ptr %argument, ptr %class)
-  br label %found
 found:
   %token.found = phi ptr [ %tensor.token, %tensor ], [ %list.token, %list ], [ %setting.token, %setting ]
-  %is.unknown = icmp eq ptr %token.found, null
-  br i1 %is.unknown, label %unknown, label %put
-unknown:
+  if ptr %token.found != null: %put
   %problem = call ptr @PyErr_Occurred()
-  %is.left.to.python = icmp eq ptr %problem, null
-  br i1 %is.left.to.python, label %other, label %fail.argument
+  if ptr %problem == null: %other else %fail.argument
 
 put:
   %given.token = phi ptr [ %token.found, %found ], [ %asked, %ask ]
-  %taken.at = getelementptr ptr, ptr %tokens, i64 %k
-  store ptr %given.token, ptr %taken.at
+  store ptr %given.token, ptr %tokens[%k]
   call void @disown(ptr %argument)
   %k.next = add i64 %k, 1
   br label %next
@@ -155,22 +120,17 @@ all:
 
 other:
   %position = call ptr @PyLong_FromSsize_t(i64 %k)
-  %no.position = icmp eq ptr %position, null
-  br i1 %no.position, label %fail.argument, label %ask
+  if ptr %position == null: %fail.argument
 ask:
   %others.next = call ptr @put_all(ptr %others.given, ptr %trace, ptr %operation, ptr %position, ptr %argument)
   %asked = call ptr @PyObject_Vectorcall(ptr %token, ptr %others.given, i64 4, ptr null)
   call void @disown(ptr %position)
-  %no.answer = icmp eq ptr %asked, null
-  br i1 %no.answer, label %fail.argument, label %put
+  if ptr %asked == null: %fail.argument else %put
 
 fail.argument:
   call void @disown(ptr %argument)
-  br label %fail
 fail:
   call void @disown_all(ptr %tokens, i64 %k)
-  br label %raise
-raise:
   ret ptr null
 }
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 _LOCKED = """
 ; `self` is a tuple that begins with the address of the objects and, behind them, of object.__new__.
 define ptr @NAME(ptr %self, ptr %given, i64 %count) {
-entry:
   %kind.at = alloca ptr
   %error.at = alloca ptr
   %traceback.at = alloca ptr
@@ -14,9 +13,7 @@ entry:
   load %objects: ALL_OBJECTS
   %acquired = call ptr @PyObject_CallNoArgs(ptr %acquire)
   call void @disown(ptr %acquired)
-  %not.acquired = icmp eq ptr %acquired, null
-  br i1 %not.acquired, label %raise, label %locked
-locked:
+  if ptr %acquired == null: ret ptr null
   %result = call ptr @FUNCTION(ptr %objects, ptr %given)
   call void @PyErr_Fetch(ptr %kind.at, ptr %error.at, ptr %traceback.at)
   %released = call ptr @PyObject_CallNoArgs(ptr %release)
@@ -26,8 +23,6 @@ locked:
   %traceback = load ptr, ptr %traceback.at
   call void @PyErr_Restore(ptr %kind, ptr %error, ptr %traceback)
   ret ptr %result
-raise:
-  ret ptr null
 }
 """
 

@@ -5,46 +5,33 @@ from __future__ import annotations
 _LOOK = """
 ; Have an array's trace flushed by instructions that know it. Returns 1 if it was, 0 if Python has to, -1 with an error.
 define internal i64 @flushed(ptr %objects, ptr %array) {
-entry:
   %given = alloca ptr
   load %objects: ALL_OBJECTS
   get %trace = Array.trace of %array
   %hooks = call i64 @PyList_Size(ptr %flush.hooks)
-  %no.trace = icmp eq ptr %trace, %none
-  %is.observed = icmp ne i64 %hooks, 0
-  %is.other = or i1 %no.trace, %is.observed
-  br i1 %is.other, label %no, label %open
-open:
+  if ptr %trace == %none or i64 %hooks != 0: ret i64 0
   get %done = Trace.done of %trace
   get %closed = Trace.closed of %trace
   get %step = Trace.step of %trace
   get %plans = TrieNode.plans of %step
   %replays = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %none)
   %no.replays = icmp eq ptr %replays, null
-  %is.pending = icmp eq ptr %done, %false
-  %is.free = icmp ne ptr %closed, %busy
   %is.known = xor i1 %no.replays, true
-  %may.a = and i1 %is.pending, %is.free
-  %may = and i1 %may.a, %is.known
-  br i1 %may, label %begin, label %no
+  unless ptr %done == %false and ptr %closed != %busy and %is.known: ret i64 0
 begin:
   call void @own(ptr %trace)
   call void @own(ptr %replays)
   store ptr %trace, ptr %given
   %count = call i64 @PyTuple_Size(ptr %replays)
-  br label %next
 next:
   %k = phi i64 [ 0, %begin ], [ %k.next, %missed ]
-  %more = icmp slt i64 %k, %count
-  br i1 %more, label %one, label %end
+  if i64 %k sge %count: %end
 one:
   %replay = call ptr @PyTuple_GetItem(ptr %replays, i64 %k)
   %answer = call ptr @PyObject_Vectorcall(ptr %replay, ptr %given, i64 1, ptr null)
   call void @disown(ptr %answer)
   %is.raised = icmp eq ptr %answer, null
-  %is.done = icmp eq ptr %answer, %none
-  %is.over = or i1 %is.raised, %is.done
-  br i1 %is.over, label %end, label %missed
+  if %is.raised or ptr %answer == %none: %end
 missed:
   %k.next = add i64 %k, 1
   br label %next
@@ -55,50 +42,40 @@ end:
   call void @disown(ptr %replays)
   call void @disown(ptr %trace)
   ret i64 %result
-no:
-  ret i64 0
 }
 
 ; The number at an address.
 define internal ptr @number_at(ptr %objects, ptr %dtype, ptr %at) {
-entry:
   load %objects: ALL_OBJECTS
-  %is.float32 = icmp eq ptr %dtype, %float32
-  br i1 %is.float32, label %single, label %no.single
+  if ptr %dtype != %float32: %no.single
 single:
   %float = load float, ptr %at
   %widened = fpext float %float to double
   br label %real
 no.single:
-  %is.float64 = icmp eq ptr %dtype, %float64
-  br i1 %is.float64, label %double, label %no.real
+  if ptr %dtype != %float64: %no.real
 double:
   %wide = load double, ptr %at
-  br label %real
 real:
   %number = phi double [ %widened, %single ], [ %wide, %double ]
   %a.float = call ptr @PyFloat_FromDouble(double %number)
   ret ptr %a.float
 no.real:
-  %is.int64 = icmp eq ptr %dtype, %int64
-  br i1 %is.int64, label %long, label %no.long
+  if ptr %dtype != %int64: %no.long
 long:
   %an.i64 = load i64, ptr %at
   br label %whole
 no.long:
-  %is.int32 = icmp eq ptr %dtype, %int32
-  br i1 %is.int32, label %int, label %small
+  if ptr %dtype != %int32: %small
 int:
   %an.i32 = load i32, ptr %at
   %extended = sext i32 %an.i32 to i64
   br label %whole
 small:
   %byte = load i8, ptr %at
-  %is.bool = icmp eq ptr %dtype, %boolean
-  br i1 %is.bool, label %truth, label %byte.found
+  if ptr %dtype == %boolean: %truth
 byte.found:
   %a.byte = zext i8 %byte to i64
-  br label %whole
 whole:
   %integer = phi i64 [ %an.i64, %long ], [ %extended, %int ], [ %a.byte, %byte.found ]
   %an.int = call ptr @PyLong_FromLongLong(i64 %integer)
@@ -121,41 +98,30 @@ entry:
   %is.last = icmp eq i64 %inner, %rank
   %places = select i1 %is.last, i64 %extent, i64 0
   %list = call ptr @PyList_New(i64 %places)
-  %no.list = icmp eq ptr %list, null
-  br i1 %no.list, label %raise, label %next
+  if ptr %list == null: ret ptr null
 next:
   %k = phi i64 [ 0, %entry ], [ %k.number, %put ], [ %k.part, %append ]
-  %more = icmp slt i64 %k, %extent
-  br i1 %more, label %one, label %done
-one:
-  br i1 %is.last, label %number, label %part
-number:
+  if i64 %k sge %extent: ret ptr %list
+  unless %is.last: %part
   %at = load ptr, ptr %cursor
   %at.next = getelementptr i8, ptr %at, i64 %size
   store ptr %at.next, ptr %cursor
   %number.found = call ptr @number_at(ptr %objects, ptr %dtype, ptr %at)
-  %no.number = icmp eq ptr %number.found, null
-  br i1 %no.number, label %fail, label %put
+  if ptr %number.found == null: %fail
 put:
   call i32 @PyList_SetItem(ptr %list, i64 %k, ptr %number.found)
   %k.number = add i64 %k, 1
   br label %next
 part:
   %part.list = call ptr @listed(ptr %objects, ptr %shape, i64 %inner, ptr %dtype, i64 %size, ptr %cursor)
-  %no.part = icmp eq ptr %part.list, null
-  br i1 %no.part, label %fail, label %append
+  if ptr %part.list == null: %fail
 append:
   %unlisted = call i32 @PyList_Append(ptr %list, ptr %part.list)
   call void @disown(ptr %part.list)
-  %is.unlisted = icmp ne i32 %unlisted, 0
   %k.part = add i64 %k, 1
-  br i1 %is.unlisted, label %fail, label %next
-done:
-  ret ptr %list
+  if i32 %unlisted != 0: %fail else %next
 fail:
   call void @disown(ptr %list)
-  br label %raise
-raise:
   ret ptr null
 }
 
@@ -163,19 +129,14 @@ raise:
 define internal i1 @is_one(ptr %shape) {
 entry:
   %rank = call i64 @PyTuple_Size(ptr %shape)
-  br label %next
 next:
   %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
-  %more = icmp slt i64 %k, %rank
-  br i1 %more, label %one, label %yes
+  if i64 %k sge %rank: ret i1 true
 one:
   %extent.object = call ptr @PyTuple_GetItem(ptr %shape, i64 %k)
   %extent = call i64 @PyLong_AsSsize_t(ptr %extent.object)
-  %is.single = icmp eq i64 %extent, 1
   %k.next = add i64 %k, 1
-  br i1 %is.single, label %next, label %no
-yes:
-  ret i1 true
+  if i64 %extent == 1: %next else %no
 no:
   ret i1 false
 }
@@ -183,7 +144,6 @@ no:
 ; The values in memory; null without an error for those that Python reads: strided, of another device or dtype, or several
 ; numbers where one is wanted.
 define internal ptr @read(ptr %objects, ptr %array, ptr %memory, ptr %is.number) {
-entry:
   %cursor = alloca ptr
   load %objects: ALL_OBJECTS
   get %buffer = Memory.buffer of %memory
@@ -193,26 +153,16 @@ entry:
   get %dtype = Node.dtype of %node
   get %layout = Memory.layout of %memory
   %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
-  %is.host = icmp eq ptr %device, %cpu.device
-  %is.plain = icmp eq ptr %strides, %none
-  %is.here = and i1 %is.host, %is.plain
-  br i1 %is.here, label %kind, label %no
-kind:
+  unless ptr %device == %cpu.device and ptr %strides == %none: ret ptr null
   %is.understood = call i32 @PySequence_Contains(ptr %looked.at, ptr %dtype)
-  %is.kind = icmp eq i32 %is.understood, 1
-  br i1 %is.kind, label %address, label %no
-address:
+  if i32 %is.understood != 1: ret ptr null
   get %pointer = Memory.pointer of %memory
   %at = call ptr @PyLong_AsVoidPtr(ptr %pointer)
   %rank = call i64 @PyTuple_Size(ptr %shape)
-  %is.scalar = icmp eq i64 %rank, 0
-  br i1 %is.scalar, label %scalar, label %several
-several:
-  %is.asked = icmp eq ptr %is.number, %true
-  br i1 %is.asked, label %single, label %list
-single:
+  if i64 %rank == 0: %scalar
+  if ptr %is.number != %true: %list
   %is.one = call i1 @is_one(ptr %shape)
-  br i1 %is.one, label %scalar, label %no
+  unless %is.one: ret ptr null
 scalar:
   %number = call ptr @number_at(ptr %objects, ptr %dtype, ptr %at)
   ret ptr %number
@@ -224,67 +174,46 @@ list:
   %lists = call ptr @listed(ptr %objects, ptr %shape, i64 0, ptr %dtype, i64 %size, ptr %cursor)
   call void @disown(ptr %shape)
   ret ptr %lists
-no:
-  ret ptr null
 }
 
 ; The values of a tensor as nested lists; its number, if that is wanted. Python reads them for a recording, and what it alone
 ; knows.
 define internal ptr @look(ptr %objects, ptr %given) {
-entry:
   load %objects: ALL_OBJECTS
   load %given: 0 ptr tensor, 1 ptr is.number
   %class = call ptr @class_of(ptr %tensor)
   %is.plain = call i1 @is_plain_class(ptr %objects, ptr %class)
-  br i1 %is.plain, label %thread, label %python
-thread:
+  unless %is.plain: %python
   %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name)
-  %no.state = icmp eq ptr %state, null
-  br i1 %no.state, label %raise, label %thread.found
-thread.found:
+  if ptr %state == null: ret ptr null
   %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
   call void @disown(ptr %state)
-  %is.unheard = icmp eq ptr %recorder, %none
-  br i1 %is.unheard, label %find, label %python
-find:
+  if ptr %recorder != %none: %python
   %array = call ptr @present_array(ptr %objects, ptr %tensor)
-  %no.array = icmp eq ptr %array, null
-  br i1 %no.array, label %python, label %ask
-ask:
+  if ptr %array == null: %python
   get %memory.before = Array.memory of %array
-  %is.pending = icmp eq ptr %memory.before, %none
-  br i1 %is.pending, label %flush, label %computed
-flush:
+  if ptr %memory.before != %none: %computed
   %done = call i64 @flushed(ptr %objects, ptr %array)
-  %is.raised = icmp slt i64 %done, 0
-  br i1 %is.raised, label %fail, label %computed
+  if i64 %done slt 0: %fail
 computed:
   get %memory = Array.memory of %array
-  %is.lost = icmp eq ptr %memory, %none
-  br i1 %is.lost, label %left, label %read
-read:
+  if ptr %memory == %none: %left
   call void @own(ptr %memory)
   %values = call ptr @read(ptr %objects, ptr %array, ptr %memory, ptr %is.number)
   call void @disown(ptr %memory)
-  %is.unread = icmp eq ptr %values, null
-  br i1 %is.unread, label %unread, label %done.array
-done.array:
+  if ptr %values == null: %unread
   call void @disown(ptr %array)
   ret ptr %values
 unread:
   %problem = call ptr @PyErr_Occurred()
-  %is.other = icmp eq ptr %problem, null
-  br i1 %is.other, label %left, label %fail
+  if ptr %problem != null: %fail
 left:
   call void @disown(ptr %array)
-  br label %python
 python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %look.by.python, ptr %given, i64 2, ptr null)
   ret ptr %by.python
 fail:
   call void @disown(ptr %array)
-  br label %raise
-raise:
   ret ptr null
 }
 """

@@ -13,7 +13,7 @@ from genesis.ir.graph import Node
 from genesis.ops.registry import Operation
 from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible, object_new
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.kernel_cache import get_or_compile, text_source
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.tensor.handle import Tensor, plain_classes, spreading
@@ -66,5 +66,5 @@ def _native(
     known = [*_OBJECTS.values(), *in_python]
     objects = array("Q", [*map(id, known), object_new()])
     source = module_ir(_SLOTTED, (*_OBJECTS, *_IN_PYTHON[symbol]))
-    [address] = get_or_compile([KernelSource(symbol, source, lambda: source, of_program=False)])
+    [address] = get_or_compile([text_source(symbol, source, of_program=False)])
     return builtin(symbol.encode(), address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)

@@ -5,12 +5,9 @@ from __future__ import annotations
 _RECORD = """
 ; The tensor of the value at a position of the trace, which is a new reference.
 define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
-entry:
   load %objects: ALL_OBJECTS, OBJECT_NEW ptr object.new
   %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0)
-  %no.array = icmp eq ptr %array, null
-  br i1 %no.array, label %raise, label %array.made
-array.made:
+  if ptr %array == null: ret ptr null
   get %nodes = Trace.nodes of %trace
   %number = call i64 @PyLong_AsSsize_t(ptr %index)
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %number)
@@ -24,29 +21,20 @@ array.made:
   call void @replace(ptr %no.value.at, ptr %none)
   get %arrays = Trace.arrays of %trace
   %uncounted = call i32 @PyList_Append(ptr %arrays, ptr %array)
-  %no.count = icmp ne i32 %uncounted, 0
-  br i1 %no.count, label %fail, label %handle
-handle:
+  if i32 %uncounted != 0: %fail
   %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null)
-  %no.tensor = icmp eq ptr %tensor, null
-  br i1 %no.tensor, label %fail, label %tensor.made
-tensor.made:
+  if ptr %tensor == null: %fail
   get %differentiable = Node.differentiable of %node
   %unset.array = call i32 @PyObject_SetAttr(ptr %tensor, ptr %array.name, ptr %array)
   %unset.requires = call i32 @PyObject_SetAttr(ptr %tensor, ptr %requires_grad.name, ptr %differentiable)
   %unset = or i32 %unset.array, %unset.requires
-  %is.unset = icmp ne i32 %unset, 0
-  br i1 %is.unset, label %fail.tensor, label %made
-made:
+  if i32 %unset != 0: %fail.tensor
   call void @disown(ptr %array)
   ret ptr %tensor
 fail.tensor:
   call void @disown(ptr %tensor)
-  br label %fail
 fail:
   call void @disown(ptr %array)
-  br label %raise
-raise:
   ret ptr null
 }
 
@@ -56,34 +44,23 @@ define internal ptr @all_pending(ptr %objects, ptr %trace, ptr %result, i64 %cou
 entry:
   load %objects: ALL_OBJECTS
   %tensors = alloca ptr, i64 %count
-  br label %next
 next:
   %k = phi i64 [ 0, %entry ], [ %k.next, %put ]
-  %more = icmp slt i64 %k, %count
-  br i1 %more, label %one, label %all
-one:
+  if i64 %k sge %count: %all
   %index = call ptr @PyTuple_GetItem(ptr %result, i64 %k)
   %tensor = call ptr @pending(ptr %objects, ptr %trace, ptr %index)
-  %no.tensor = icmp eq ptr %tensor, null
-  br i1 %no.tensor, label %drop, label %put
+  if ptr %tensor == null: %drop
 put:
-  %tensor.at = getelementptr ptr, ptr %tensors, i64 %k
-  store ptr %tensor, ptr %tensor.at
+  store ptr %tensor, ptr %tensors[%k]
   %k.next = add i64 %k, 1
   br label %next
 all:
   %results = call ptr @tuple_of(ptr null, ptr null, ptr %tensors, i64 %count)
   %class = call ptr @class_of(ptr %result)
-  %is.unnamed = icmp eq ptr %class, %tuple.class
-  %no.results = icmp eq ptr %results, null
-  %is.done = or i1 %is.unnamed, %no.results
-  br i1 %is.done, label %done, label %name
-name:
+  if ptr %class == %tuple.class or ptr %results == null: ret ptr %results
   %named = call ptr @PyObject_CallObject(ptr %class, ptr %results)
   call void @disown(ptr %results)
   ret ptr %named
-done:
-  ret ptr %results
 drop:
   call void @disown_all(ptr %tensors, i64 %k)
   ret ptr null
@@ -91,26 +68,19 @@ drop:
 
 ; The number of results, if they are tensors alone; -1 for what Python has to hand out.
 define internal i64 @results_of(ptr %objects, ptr %result) {
-entry:
   load %objects: ALL_OBJECTS
   %is.tuple = call i32 @PyObject_IsInstance(ptr %result, ptr %tuple.class)
-  %is.either = icmp eq i32 %is.tuple, 1
-  br i1 %is.either, label %several, label %no
+  if i32 %is.tuple != 1: %no
 several:
   %count = call i64 @PyTuple_Size(ptr %result)
-  br label %next
 next:
   %k = phi i64 [ 0, %several ], [ %k.next, %one ]
-  %more = icmp slt i64 %k, %count
-  br i1 %more, label %one, label %yes
+  if i64 %k sge %count: ret i64 %count
 one:
   %index = call ptr @PyTuple_GetItem(ptr %result, i64 %k)
   %class = call ptr @class_of(ptr %index)
-  %is.position = icmp eq ptr %class, %int.class
   %k.next = add i64 %k, 1
-  br i1 %is.position, label %next, label %no
-yes:
-  ret i64 %count
+  if ptr %class == %int.class: %next else %no
 no:
   ret i64 -1
 }
@@ -120,75 +90,50 @@ no:
 define internal ptr @record(
   ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope
 ) {
-entry:
   %continued = alloca [8 x ptr]
   load %objects: ALL_OBJECTS
   load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes, 3 ptr bare
   %key = call ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments)
-  %no.key = icmp eq ptr %key, null
-  br i1 %no.key, label %raise, label %ask
-ask:
+  if ptr %key == null: ret ptr null
   get %closed = Trace.closed of %trace
   %spread = call i64 @PySet_Size(ptr %spreading)
   %more = call i32 @PyObject_IsTrue(ptr %attributes)
-  %is.open = icmp eq ptr %closed, %busy
-  %is.unmarked = icmp ne ptr %grad, %none
-  %has.handles = icmp eq ptr %bare, %false
-  %has.one.class = icmp eq i64 %spread, 0
-  %is.plain.mode = and i1 %is.open, %is.unmarked
-  %is.plain.class = and i1 %has.handles, %has.one.class
-  %is.positional = icmp eq i32 %more, 0
-  %is.plain.call = and i1 %is.plain.class, %is.positional
-  %may.finish = and i1 %is.plain.mode, %is.plain.call
-  br i1 %may.finish, label %find, label %go.on
-find:
+  unless ptr %closed == %busy and ptr %grad != %none and ptr %bare == %false and i64 %spread == 0 and i32 %more == 0: %go.on
   get %step = Trace.step of %trace
   get %children = TrieNode.children of %step
   %found = call ptr @PyDict_GetItemWithError(ptr %children, ptr %key)
-  %is.new = icmp eq ptr %found, null
-  br i1 %is.new, label %new, label %known
-new:
+  if ptr %found != null: %known
   %problem = call ptr @PyErr_Occurred()
-  %is.hashable = icmp eq ptr %problem, null
-  br i1 %is.hashable, label %go.on, label %fail
+  if ptr %problem == null: %go.on else %fail
 known:
   get %result = TrieNode.result of %found
   get %elements = TrieNode.elements of %found
   %result.class = call ptr @class_of(ptr %result)
   %is.single = icmp eq ptr %result.class, %int.class
-  %is.unchecked = icmp eq ptr %elements, %nothing
-  br i1 %is.unchecked, label %unchecked, label %go.on
+  if ptr %elements != %nothing: %go.on
 unchecked:
-  br i1 %is.single, label %append, label %several
+  if %is.single: %append
 several:
   %count = call i64 @results_of(ptr %objects, ptr %result)
-  %is.other = icmp slt i64 %count, 0
-  br i1 %is.other, label %go.on, label %append
+  if i64 %count slt 0: %go.on
 append:
   %results = phi i64 [ 1, %unchecked ], [ %count, %several ]
   call void @own(ptr %result)
   %first = call ptr @advance(ptr %trace, ptr %found)
-  %not.appended = icmp eq ptr %first, null
-  br i1 %not.appended, label %fail.result, label %append.line
-append.line:
+  if ptr %first == null: %fail.result
   %line = call ptr (i64, ...) @PyTuple_Pack(i64 5, ptr %first, ptr %code, ptr %offset, ptr %scope, ptr %key)
   call void @disown(ptr %first)
-  %no.line = icmp eq ptr %line, null
-  br i1 %no.line, label %fail.result, label %line.made
-line.made:
+  if ptr %line == null: %fail.result
   get %lines = Trace.lines of %trace
   %unlisted = call i32 @PyList_Append(ptr %lines, ptr %line)
   call void @disown(ptr %line)
-  %no.list = icmp ne i32 %unlisted, 0
-  br i1 %no.list, label %fail.result, label %hand.out
-hand.out:
-  br i1 %is.single, label %hand.one, label %hand.all
+  if i32 %unlisted != 0: %fail.result
+  unless %is.single: %hand.all
 hand.one:
   %one = call ptr @pending(ptr %objects, ptr %trace, ptr %result)
   br label %done
 hand.all:
   %all = call ptr @all_pending(ptr %objects, ptr %trace, ptr %result, i64 %results)
-  br label %done
 done:
   %made = phi ptr [ %one, %hand.one ], [ %all, %hand.all ]
   call void @disown(ptr %result)
@@ -203,11 +148,8 @@ go.on:
   ret ptr %gone.on
 fail.result:
   call void @disown(ptr %result)
-  br label %fail
 fail:
   call void @disown(ptr %key)
-  br label %raise
-raise:
   ret ptr null
 }
 """

@@ -22,13 +22,7 @@ define internal ptr @advance(ptr %trace, ptr %added) {
   get %weight = Trace.weight of %trace
   get %added.weight = TrieNode.weight of %added
   %heavier = call ptr @PyNumber_Add(ptr %weight, ptr %added.weight)
-  %no.first = icmp eq ptr %first, null
-  %no.longer = icmp eq ptr %longer, null
-  %no.heavier = icmp eq ptr %heavier, null
-  %no.numbers = or i1 %no.first, %no.heavier
-  %no.memory = or i1 %no.numbers, %no.longer
-  br i1 %no.memory, label %fail, label %done
-done:
+  if ptr %first == null or ptr %heavier == null or ptr %longer == null: %fail
   store ptr %heavier, ptr %weight.at
   call void @disown(ptr %weight)
   ret ptr %first
@@ -41,40 +35,32 @@ fail:
 ; The position of a tensor in the trace, which it enters; null without an error if Python has to find it. That of a leaf is its
 ; variable's, which follows its input.
 define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument) {
-entry:
   load %objects: ALL_OBJECTS
   %array = call ptr @present_array(ptr %objects, ptr %argument)
-  %no.array = icmp eq ptr %array, null
-  br i1 %no.array, label %left, label %tensor.array
-left:
+  if ptr %array != null: %tensor.array
   ret ptr null
 tensor.array:
   %requires = call ptr @PyObject_GetAttr(ptr %argument, ptr %requires_grad.name)
   call void @disown(ptr %requires)
-  %no.requires = icmp eq ptr %requires, null
-  br i1 %no.requires, label %unmade, label %attributes
+  if ptr %requires != null: %attributes
 unmade:                                           ; a tensor without attributes: Python raises for it
   call void @PyErr_Clear()
   br label %other.array
 attributes:
   %is.constant = icmp eq ptr %requires, %false
-  br i1 %is.constant, label %root, label %derived
+  if %is.constant: %root
 derived:                                          ; a view that requires a gradient is Python's
   %base = call ptr @PyObject_GetAttr(ptr %argument, ptr %base.name)
   call void @disown(ptr %base)
-  %is.root = icmp eq ptr %base, %none
-  br i1 %is.root, label %root, label %other.array
+  if ptr %base != %none: %other.array
 root:
   get %of = Array.trace of %array
-  %is.here = icmp eq ptr %of, %trace
-  br i1 %is.here, label %here, label %entering
+  if ptr %of == %trace: %here else %entering
 
 here:
   get %here.node = Array.node of %array
   get %here.differentiable = Node.differentiable of %here.node
-  %is.derived = icmp eq ptr %here.differentiable, %true
-  %is.usable = or i1 %is.derived, %is.constant
-  br i1 %is.usable, label %here.index, label %other.array
+  unless ptr %here.differentiable == %true or %is.constant: %other.array
 here.index:
   get %index.here = Array.index of %array
   call void @own(ptr %index.here)
@@ -83,9 +69,6 @@ here.index:
 entering:
   get %is.flushed = Trace.done of %trace
   get %is.left = Trace.backward_done of %trace
-  %open = icmp eq ptr %is.flushed, %false
-  %forward = icmp eq ptr %is.left, %false
-  %takes = and i1 %open, %forward
   get %entering.node = Array.node of %array
   get %entering.derived = Node.differentiable of %entering.node
   %is.underived = icmp eq ptr %entering.derived, %false
@@ -97,50 +80,34 @@ entering:
   %requires.leaf = and i1 %requires.some, %is.underived
   %is.leaf = and i1 %requires.leaf, %with.gradients
   %is.either = or i1 %is.constant, %is.understood
-  %takes.either = and i1 %takes, %is.either
-  br i1 %takes.either, label %entering.kind, label %other.array
-entering.kind:
+  unless ptr %is.flushed == %false and ptr %is.left == %false and %is.either: %other.array
   %kind = call ptr @PyTuple_New(i64 5)
-  %no.kind = icmp eq ptr %kind, null
-  br i1 %no.kind, label %other.array, label %entering.memory
-entering.memory:
+  if ptr %kind == null: %other.array
   get %memory = Array.memory of %array
-  %is.pending = icmp eq ptr %memory, %none
-  br i1 %is.pending, label %other.kind, label %entering.buffer
-entering.buffer:
+  if ptr %memory == %none: %other.kind
   get %buffer = Memory.buffer of %memory
   get %buffer.device = Buffer.device of %buffer
   get %trace.device = Trace.device of %trace
   get %owner = Buffer._owner of %buffer
   get %flat = Buffer._flat of %buffer
-  %is.beside = icmp eq ptr %buffer.device, %trace.device
-  %is.unowned = icmp eq ptr %owner, %none
-  %is.own = and i1 %is.unowned, %is.beside
-  %was.never.lent = icmp eq ptr %flat, %none
-  br i1 %is.own, label %entering.own, label %other.kind
-entering.own:
-  br i1 %was.never.lent, label %known, label %lent
-lent:
+  unless ptr %owner == %none and ptr %buffer.device == %trace.device: %other.kind
+  if ptr %flat == %none: %known
   %borrower = call ptr @PyWeakref_GetObject(ptr %flat)
-  %is.back = icmp eq ptr %borrower, %none
-  br i1 %is.back, label %known, label %other.kind
+  if ptr %borrower != %none: %other.kind
 known:
   get %entered = Trace.entered of %trace
   %known.index = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %array)
-  %is.new = icmp eq ptr %known.index, null
-  br i1 %is.new, label %new, label %known.before
+  if ptr %known.index == null: %new
 known.before:
   call void @disown(ptr %kind)
-  br i1 %is.leaf, label %known.leaf, label %known.put
+  unless %is.leaf: %known.put
 known.leaf:                                       ; {its input, its variable}
   %known.pair = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %argument)
-  %no.pair = icmp eq ptr %known.pair, null
-  br i1 %no.pair, label %other.array, label %known.pair.take
+  if ptr %known.pair == null: %other.array
 known.pair.take:
   %known.source = call ptr @PyTuple_GetItem(ptr %known.pair, i64 0)
   %known.variable = call ptr @PyTuple_GetItem(ptr %known.pair, i64 1)
-  %is.of.input = icmp eq ptr %known.source, %known.index
-  br i1 %is.of.input, label %known.put, label %other.array
+  if ptr %known.source != %known.index: %other.array
 known.put:
   %known.position = phi ptr [ %known.index, %known.before ], [ %known.variable, %known.pair.take ]
   call void @own(ptr %known.position)
@@ -166,14 +133,10 @@ new:
   get %step = Trace.step of %trace
   get %children = TrieNode.children of %step
   %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind)
-  %no.child = icmp eq ptr %child, null
-  br i1 %no.child, label %other.kind, label %append
-append:
+  if ptr %child == null: %other.kind
   call void @disown(ptr %kind)
   %index = call ptr @advance(ptr %trace, ptr %child)
-  %no.index = icmp eq ptr %index, null
-  br i1 %no.index, label %other.array, label %note
-note:
+  if ptr %index == null: %other.array
   get %input_at = Trace.input_at of %trace
   get %versions = Trace.versions of %trace
   get %version = Buffer.version of %buffer
@@ -182,35 +145,26 @@ note:
   %unset.entered = call i32 @PyDict_SetItem(ptr %entered, ptr %array, ptr %index)
   %unset.either = or i32 %unset.input, %unset.version
   %unset.any = or i32 %unset.either, %unset.entered
-  %is.unset = icmp ne i32 %unset.any, 0
-  br i1 %is.unset, label %fail.note, label %note.kind
+  if i32 %unset.any != 0: %fail.note
 note.kind:
-  br i1 %is.leaf, label %note.leaf, label %noted
-note.leaf:
+  unless %is.leaf: %noted
   %source.number = call i64 @PyLong_AsSsize_t(ptr %index)
   %variable.number = add i64 %source.number, 1
   %variable = call ptr @PyLong_FromSsize_t(i64 %variable.number)
-  %no.variable = icmp eq ptr %variable, null
-  br i1 %no.variable, label %fail.note, label %note.pair
-note.pair:
+  if ptr %variable == null: %fail.note
   %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %index, ptr %variable)
-  %no.new.pair = icmp eq ptr %pair, null
-  br i1 %no.new.pair, label %fail.variable, label %note.variable
-note.variable:
+  if ptr %pair == null: %fail.variable
   get %variables = Trace.variables of %trace
   get %entered.now = Trace.entered of %trace
   %unset.variable = call i32 @PyDict_SetItem(ptr %variables, ptr %variable, ptr %argument)
   %unset.pair = call i32 @PyDict_SetItem(ptr %entered.now, ptr %argument, ptr %pair)
   call void @disown(ptr %pair)
   %unset.leaf = or i32 %unset.variable, %unset.pair
-  %is.unset.leaf = icmp ne i32 %unset.leaf, 0
-  br i1 %is.unset.leaf, label %fail.variable, label %note.done
+  if i32 %unset.leaf != 0: %fail.variable
 note.done:
   call void @disown(ptr %index)
-  br label %noted
 noted:
   %noted.index = phi ptr [ %index, %note.kind ], [ %variable, %note.done ]
-  br label %put
 
 put:
   %token.found = phi ptr [ %index.here, %here.index ], [ %known.position, %known.put ], [ %noted.index, %noted ]
@@ -218,13 +172,11 @@ put:
   ret ptr %token.found
 fail.variable:
   call void @disown(ptr %variable)
-  br label %fail.note
 fail.note:
   call void @disown(ptr %index)
   br label %other.array
 other.kind:
   call void @disown(ptr %kind)
-  br label %other.array
 other.array:
   call void @disown(ptr %array)
   ret ptr null

@@ -10,9 +10,7 @@ entry:
   load %objects: ALL_OBJECTS
   store ptr %two, ptr %depth.at
   %nearest = call ptr @PyObject_Vectorcall(ptr %get.frame, ptr %depth.at, i64 1, ptr null)
-  %is.shallow = icmp eq ptr %nearest, null
-  br i1 %is.shallow, label %shallow, label %look.at
-shallow:
+  if ptr %nearest != null: %look.at
   call void @PyErr_Clear()
   call void @own(ptr %none)
   br label %nobody
@@ -23,17 +21,13 @@ look.at:
   %is.inside = call ptr @PyObject_GetItem(ptr %inside.files, ptr %file)
   call void @disown(ptr %file)
   call void @disown(ptr %is.inside)
-  %is.unknown = icmp eq ptr %is.inside, null
-  br i1 %is.unknown, label %fail, label %file.known
-file.known:
-  %is.ours = icmp eq ptr %is.inside, %true
-  br i1 %is.ours, label %back, label %found
+  if ptr %is.inside == null: %fail
+  if ptr %is.inside != %true: %found
 back:
   call void @disown(ptr %code)
   %around = call ptr @PyObject_GetAttr(ptr %at, ptr %f_back.name)
   call void @disown(ptr %at)
-  %is.outermost = icmp eq ptr %around, %none
-  br i1 %is.outermost, label %nobody, label %look.at
+  if ptr %around != %none: %look.at
 nobody:
   call void @own(ptr %zero)
   store ptr %zero, ptr %offset.at
@@ -51,65 +45,47 @@ fail:
 
 ; Whether gradients are recorded; with the dtype that autocast computes in, for an operation that it applies to.
 define internal ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) {
-entry:
   load %objects: ALL_OBJECTS
   get %policy = Operation.autocast of %operation
-  %is.exempt = icmp eq ptr %policy, %none
-  br i1 %is.exempt, label %simple, label %ask
-ask:
+  if ptr %policy == %none: %simple
   %low = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %autocast.name)
   call void @disown(ptr %low)
-  %no.low = icmp eq ptr %low, null
-  %is.off = icmp eq ptr %low, %none
-  br i1 %no.low, label %raise, label %asked
-asked:
-  br i1 %is.off, label %simple, label %both
+  if ptr %low == null: ret ptr null
+  if ptr %low != %none: %both
 simple:
   call void @own(ptr %grad)
   ret ptr %grad
 both:
   %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %grad, ptr %low)
   ret ptr %pair
-raise:
-  ret ptr null
 }
 
 ; The call in the thread's open trace. Python records it for `genesis.compile`, and where the thread has several devices.
 define internal ptr @call_in_thread(ptr %objects, ptr %given) {
-entry:
   %offset.at = alloca ptr
   %ended = alloca [4 x ptr]
   load %objects: ALL_OBJECTS
   %operation = load ptr, ptr %given
   %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name)
-  %no.state = icmp eq ptr %state, null
-  br i1 %no.state, label %raise, label %read
-read:
+  if ptr %state == null: ret ptr null
   %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
   %several = call ptr @PyDict_GetItemWithError(ptr %state, ptr %multi_device.name)
   %grad = call ptr @PyDict_GetItemWithError(ptr %state, ptr %grad_enabled.name)
   %before = call ptr @PyDict_GetItemWithError(ptr %state, ptr %trace.name)
-  %is.unheard = icmp eq ptr %recorder, %none
-  %is.alone = icmp eq ptr %several, %false
-  %is.simple = and i1 %is.unheard, %is.alone
-  br i1 %is.simple, label %look, label %python
-python:
+  if ptr %recorder == %none and ptr %several == %false: %look
   call void @disown(ptr %state)
   %by.python = call ptr @PyObject_Vectorcall(ptr %call.by.python, ptr %given, i64 4, ptr null)
   ret ptr %by.python
 look:
   call void @own(ptr %before)
-  %is.first = icmp eq ptr %before, %none
-  br i1 %is.first, label %open, label %look.closed
+  if ptr %before == %none: %open
 look.closed:
   get %is.closed = Trace.closed of %before
-  %is.open = icmp eq ptr %is.closed, %false
-  br i1 %is.open, label %enter, label %open
+  if ptr %is.closed == %false: %enter
 open:
   call void @disown(ptr %before)
   %opened = call ptr @open_trace(ptr %objects, ptr %state)
-  %not.opened = icmp eq ptr %opened, null
-  br i1 %not.opened, label %fail, label %enter
+  if ptr %opened == null: %fail else %enter
 
 enter:                                            ; signal handlers and finalizers record into a trace of their own
   %trace = phi ptr [ %before, %look.closed ], [ %opened, %open ]
@@ -119,24 +95,20 @@ enter:                                            ; signal handlers and finalize
   call void @replace(ptr %closed.at, ptr %busy)
   store ptr null, ptr %offset.at
   %scopes = call ptr @PyObject_GetAttr(ptr %innermost, ptr %dict.name)
-  %no.scopes = icmp eq ptr %scopes, null
-  br i1 %no.scopes, label %end, label %scopes.found
+  if ptr %scopes == null: %end
 scopes.found:
   %scope = call ptr @PyDict_GetItemWithError(ptr %scopes, ptr %scope.name)
   call void @own(ptr %scope)
   call void @disown(ptr %scopes)
   %code = call ptr @user_line(ptr %objects, ptr %offset.at)
-  %no.code = icmp eq ptr %code, null
-  br i1 %no.code, label %end, label %line.found
+  if ptr %code == null: %end
 line.found:
   %offset = load ptr, ptr %offset.at
   %mode = call ptr @mode_of(ptr %objects, ptr %operation, ptr %grad)
-  %no.mode = icmp eq ptr %mode, null
-  br i1 %no.mode, label %end, label %record
+  if ptr %mode == null: %end
 record:
   %made = call ptr @record(ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope)
   call void @disown(ptr %mode)
-  br label %end
 
 end:                                              ; the trace is open again, unless the call has closed it
   %result = phi ptr [ null, %enter ], [ null, %scopes.found ], [ null, %line.found ], [ %made, %record ]
@@ -147,23 +119,19 @@ end:                                              ; the trace is open again, unl
   %is.busy = icmp eq ptr %closed.now, %busy
   %closed.then = select i1 %is.busy, ptr %false, ptr %closed.now
   call void @replace(ptr %closed.now.at, ptr %closed.then)
-  %is.failed = icmp eq ptr %result, null
-  br i1 %is.failed, label %leave, label %weigh
+  if ptr %result == null: %leave
 weigh:
   get %weight = Trace.weight of %trace
   get %limit = Trace.limit of %trace
   %is.heavy = call i32 @PyObject_RichCompareBool(ptr %weight, ptr %limit, i32 4)
-  %is.long = icmp ne i32 %is.heavy, 0
-  br i1 %is.long, label %long, label %leave
+  if i32 %is.heavy == 0: %leave
 long:
   %ended.next = call ptr @put_all(ptr %ended, ptr %trace, ptr %operation, ptr %code.held, ptr %offset.held)
   %flushed = call ptr @PyObject_Vectorcall(ptr %flush.long, ptr %ended, i64 4, ptr null)
   call void @disown(ptr %flushed)
-  %not.flushed = icmp eq ptr %flushed, null
-  br i1 %not.flushed, label %drop, label %leave
+  if ptr %flushed != null: %leave
 drop:
   call void @disown(ptr %result)
-  br label %leave
 leave:
   %left = phi ptr [ null, %end ], [ %result, %weigh ], [ %result, %long ], [ null, %drop ]
   call void @disown(ptr %code.held)
@@ -174,8 +142,6 @@ leave:
   ret ptr %left
 fail:
   call void @disown(ptr %state)
-  br label %raise
-raise:
   ret ptr null
 }
 """

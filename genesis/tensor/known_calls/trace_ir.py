@@ -11,42 +11,33 @@ define internal ptr @new_trace(ptr %objects, ptr %root) {
 entry:
   load %objects: ALL_OBJECTS
   %trace = call ptr @PyType_GenericAlloc(ptr %trace.class, i64 0)
-  %no.trace = icmp eq ptr %trace, null
-  br i1 %no.trace, label %raise, label %next
+  if ptr %trace == null: ret ptr null
 next:
   %at = phi i64 [ FIRST, %entry ], [ %at.next, %put ]
-  %more = icmp sle i64 %at, LAST
-  br i1 %more, label %one, label %all
-one:
+  if i64 %at sgt LAST: %all
   %common.at = getelementptr i8, ptr %prototype, i64 %at
   %common = load ptr, ptr %common.at
   %class = call ptr @class_of(ptr %common)
-  %is.list = icmp eq ptr %class, %list.class
-  br i1 %is.list, label %list, label %no.list
+  if ptr %class != %list.class: %no.list
 list:
   %a.list = call ptr @PyList_New(i64 0)
   br label %put
 no.list:
-  %is.dict = icmp eq ptr %class, %dict.class
-  br i1 %is.dict, label %dict, label %share
+  if ptr %class != %dict.class: %share
 dict:
   %a.dict = call ptr @PyDict_New()
   br label %put
 share:
   call void @own(ptr %common)
-  br label %put
 put:
   %own = phi ptr [ %a.list, %list ], [ %a.dict, %dict ], [ %common, %share ]
   %own.at = getelementptr i8, ptr %trace, i64 %at
   store ptr %own, ptr %own.at
   %at.next = add i64 %at, 8
-  %is.missing = icmp eq ptr %own, null
-  br i1 %is.missing, label %fail, label %next
+  if ptr %own == null: %fail else %next
 all:
   %reference = call ptr @PyWeakref_NewRef(ptr %trace, ptr null)
-  %no.reference = icmp eq ptr %reference, null
-  br i1 %no.reference, label %fail, label %done
-done:
+  if ptr %reference == null: %fail
   get %common.reference = Trace.reference of %trace
   get %common.step = Trace.step of %trace
   call void @replace(ptr %common.reference.at, ptr %reference)
@@ -56,13 +47,10 @@ done:
 fail:
   call void @disown(ptr %trace)
   ret ptr null
-raise:
-  ret ptr null
 }
 
 ; What `open_trace` returns, which runs where the thread is not simply between two traces.
 define internal ptr @open_trace(ptr %objects, ptr %state) {
-entry:
   load %objects: ALL_OBJECTS
   %traces = call ptr @PyDict_GetItemWithError(ptr %state, ptr %traces.name)
   %weight = call ptr @PyDict_GetItemWithError(ptr %state, ptr %weight.name)
@@ -88,23 +76,17 @@ make:                                             ; a finalizer may clear the ro
   call void @own(ptr %root)
   %trace = call ptr @new_trace(ptr %objects, ptr %root)
   call void @disown(ptr %root)
-  %no.trace = icmp eq ptr %trace, null
-  br i1 %no.trace, label %raise, label %made
-made:
+  if ptr %trace == null: ret ptr null
   get %reference = Trace.reference of %trace
   %unset.latest = call i32 @PyDict_SetItem(ptr %traces, ptr %cpu.name, ptr %trace)
   %unset.begun = call i32 @PySet_Add(ptr %begun, ptr %reference)
   %unset.open = call i32 @PyDict_SetItem(ptr %state, ptr %trace.name, ptr %trace)
   %unset.either = or i32 %unset.latest, %unset.begun
   %unset = or i32 %unset.either, %unset.open
-  %is.unset = icmp ne i32 %unset, 0
-  br i1 %is.unset, label %fail, label %done
-done:
+  if i32 %unset != 0: %fail
   ret ptr %trace
 fail:
   call void @disown(ptr %trace)
-  br label %raise
-raise:
   ret ptr null
 }
 """
