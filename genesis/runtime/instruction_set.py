@@ -18,8 +18,7 @@ from typing import NamedTuple
 _ROWS = """
 ATTRIBUTE   a = getattr(b, name c); d is 0, or where {class, offset} of a slot is: instances hold it there
   %owner = load ptr, ptr %b.register
-  %slot.at = call ptr @slot_of(ptr %owner, i64 %d)
-  if ptr %slot.at == null: %any
+  %slot.at = call ptr @slot_of(ptr %owner, i64 %d) else %any
 slot:
   %held = load ptr, ptr %slot.at
   if ptr %held == null: %any
@@ -47,8 +46,7 @@ CALL        a = object b(registers c, c + 1, .. of which there are d)
   %value = call ptr @PyObject_Vectorcall(ptr %b.object, ptr %c.register, i64 %d, ptr null)
 
 TUPLE       a = (registers c, c + 1, .. of which there are d)
-  %value = call ptr @PyTuple_New(i64 %d)
-  if ptr %value == null: %problem
+  %value = call ptr @PyTuple_New(i64 %d) else %problem
 fill:
   %m = phi i64 [ 0, %begin ], [ %m.next, %one ]
   if i64 %m uge %d: %filled
@@ -182,8 +180,7 @@ ENTER       the table is in use from here on
 SET         setattr(a, name b, what register c holds); d as in ATTRIBUTE
   %owner = load ptr, ptr %a.register
   %new = load ptr, ptr %c.register
-  %slot.at = call ptr @slot_of(ptr %owner, i64 %d)
-  if ptr %slot.at == null: %any
+  %slot.at = call ptr @slot_of(ptr %owner, i64 %d) else %any
   %former = load ptr, ptr %slot.at
   call void @own(ptr %new)
   store ptr %new, ptr %slot.at

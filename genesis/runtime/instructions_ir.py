@@ -84,8 +84,7 @@ skip:
   br label %next
 
 doubt:                                            ; -1 may stand for an exception
-  %error = call ptr @PyErr_Occurred()
-  if ptr %error == null: %next
+  %error = call ptr @PyErr_Occurred() else %next
 problem:                                          ; a guard that raises does not hold, but an interrupt is one
   %is.entered = load i1, ptr %entered.at
   if %is.entered: %leave.raising

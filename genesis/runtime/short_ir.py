@@ -2,6 +2,7 @@
 
     if ptr %x == null or %is.odd: %label        a branch; without `else %other`, a false one goes on with the next line
     unless i64 %k ult %n and ..: ret void       here a true one does; to return is as good as a label
+    %x = call ptr @f(..) else %label            the same where %x is null
     load i64, ptr %p[%k]                        element %k of those at %p; stores, too
     load %s: 1 i64 a, ..                        fields of the structure %s that %s points to; their addresses are %a.at, ..
     fields %s: 1 a, ..                          addresses alone
@@ -19,6 +20,7 @@ _ENDS = re.compile(r"  (br|ret|switch) ")
 _FIELDS = re.compile(r"  (load|fields) %(\w+): (.*)")
 _ELEMENT = re.compile(r"(  (?:.* = load|store)(?: atomic)? (.+?)(?:,| \S+,) )ptr (\S+)\[(.+?)\](.*)")
 _BRANCH = re.compile(r"  (if|unless) (.+?): (%[\w.]+|ret [^;]+)(?: else (%[\w.]+))?")
+_OR_ELSE = re.compile(r"^(  (%[\w.]+) = call ptr .*\)) else (%[\w.]+|ret .+)$", re.MULTILINE)
 _COMPARISON = re.compile(r"(\S+) (\S+) (\S+) (\S+)")
 _PREDICATES = {"==": "eq", "!=": "ne"}
 
@@ -34,7 +36,7 @@ def spelled_out(text: str) -> str:
       br i1 %if.0.0, label %done, label %after.0
     after.0:
     """
-    return "\n".join(_spelled_out(text.split("\n")))
+    return "\n".join(_spelled_out(_OR_ELSE.sub(r"\1\n  if ptr \2 == null: \3", text).split("\n")))
 
 
 def _spelled_out(lines: Sequence[str]) -> Iterator[str]:

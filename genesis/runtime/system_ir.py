@@ -162,8 +162,7 @@ declare i32 @nanosleep(ptr, ptr)
 # Sleep: wait for a lock that is never released.
 _PORTABLE_REST = """
 define internal void @rest(i64 %nanoseconds) {
-  %lock = call ptr @PyThread_allocate_lock()
-  if ptr %lock == null: ret void
+  %lock = call ptr @PyThread_allocate_lock() else ret void
   %microseconds = udiv i64 %nanoseconds, 1000
   call i32 @PyThread_acquire_lock(ptr %lock, i32 1)
   call i32 @PyThread_acquire_lock_timed(ptr %lock, i64 %microseconds, i32 0)

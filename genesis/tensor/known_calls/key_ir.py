@@ -35,8 +35,7 @@ define internal ptr @tuple_of(ptr %first, ptr %second, ptr %items, i64 %count) {
   %two = select i1 %no.second, i64 0, i64 1
   %heads = add i64 %one, %two
   %size = add i64 %heads, %count
-  %tuple = call ptr @PyTuple_New(i64 %size)
-  if ptr %tuple == null: %fail
+  %tuple = call ptr @PyTuple_New(i64 %size) else %fail
 made:
   if %no.first: %next
 put.first:
@@ -75,8 +74,7 @@ begin:
 next:
   %k = phi i64 [ 0, %begin ], [ %k.next, %put ]
   if i64 %k sge %arguments.count: %all
-  %argument = call ptr @PySequence_GetItem(ptr %arguments, i64 %k)
-  if ptr %argument == null: %fail
+  %argument = call ptr @PySequence_GetItem(ptr %arguments, i64 %k) else %fail
   %class = call ptr @class_of(ptr %argument)
   %is.tensor = call i1 @is_plain_class(ptr %objects, ptr %class)
   if %is.tensor: %tensor
@@ -119,8 +117,7 @@ all:
   ret ptr %key
 
 other:
-  %position = call ptr @PyLong_FromSsize_t(i64 %k)
-  if ptr %position == null: %fail.argument
+  %position = call ptr @PyLong_FromSsize_t(i64 %k) else %fail.argument
 ask:
   %others.next = call ptr @put_all(ptr %others.given, ptr %trace, ptr %operation, ptr %position, ptr %argument)
   %asked = call ptr @PyObject_Vectorcall(ptr %token, ptr %others.given, i64 4, ptr null)

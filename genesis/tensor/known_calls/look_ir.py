@@ -97,8 +97,7 @@ entry:
   %inner = add i64 %axis, 1
   %is.last = icmp eq i64 %inner, %rank
   %places = select i1 %is.last, i64 %extent, i64 0
-  %list = call ptr @PyList_New(i64 %places)
-  if ptr %list == null: ret ptr null
+  %list = call ptr @PyList_New(i64 %places) else ret ptr null
 next:
   %k = phi i64 [ 0, %entry ], [ %k.number, %put ], [ %k.part, %append ]
   if i64 %k sge %extent: ret ptr %list
@@ -106,15 +105,13 @@ next:
   %at = load ptr, ptr %cursor
   %at.next = getelementptr i8, ptr %at, i64 %size
   store ptr %at.next, ptr %cursor
-  %number.found = call ptr @number_at(ptr %objects, ptr %dtype, ptr %at)
-  if ptr %number.found == null: %fail
+  %number.found = call ptr @number_at(ptr %objects, ptr %dtype, ptr %at) else %fail
 put:
   call i32 @PyList_SetItem(ptr %list, i64 %k, ptr %number.found)
   %k.number = add i64 %k, 1
   br label %next
 part:
-  %part.list = call ptr @listed(ptr %objects, ptr %shape, i64 %inner, ptr %dtype, i64 %size, ptr %cursor)
-  if ptr %part.list == null: %fail
+  %part.list = call ptr @listed(ptr %objects, ptr %shape, i64 %inner, ptr %dtype, i64 %size, ptr %cursor) else %fail
 append:
   %unlisted = call i32 @PyList_Append(ptr %list, ptr %part.list)
   call void @disown(ptr %part.list)
@@ -184,13 +181,11 @@ define internal ptr @look(ptr %objects, ptr %given) {
   %class = call ptr @class_of(ptr %tensor)
   %is.plain = call i1 @is_plain_class(ptr %objects, ptr %class)
   unless %is.plain: %python
-  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name)
-  if ptr %state == null: ret ptr null
+  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
   %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
   call void @disown(ptr %state)
   if ptr %recorder != %none: %python
-  %array = call ptr @present_array(ptr %objects, ptr %tensor)
-  if ptr %array == null: %python
+  %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
   get %memory.before = Array.memory of %array
   if ptr %memory.before != %none: %computed
   %done = call i64 @flushed(ptr %objects, ptr %array)

@@ -6,8 +6,7 @@ _RECORD = """
 ; The tensor of the value at a position of the trace, which is a new reference.
 define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
   load %objects: ALL_OBJECTS, OBJECT_NEW ptr object.new
-  %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0)
-  if ptr %array == null: ret ptr null
+  %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else ret ptr null
   get %nodes = Trace.nodes of %trace
   %number = call i64 @PyLong_AsSsize_t(ptr %index)
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %number)
@@ -22,8 +21,7 @@ define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
   get %arrays = Trace.arrays of %trace
   %uncounted = call i32 @PyList_Append(ptr %arrays, ptr %array)
   if i32 %uncounted != 0: %fail
-  %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null)
-  if ptr %tensor == null: %fail
+  %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null) else %fail
   get %differentiable = Node.differentiable of %node
   %unset.array = call i32 @PyObject_SetAttr(ptr %tensor, ptr %array.name, ptr %array)
   %unset.requires = call i32 @PyObject_SetAttr(ptr %tensor, ptr %requires_grad.name, ptr %differentiable)
@@ -48,8 +46,7 @@ next:
   %k = phi i64 [ 0, %entry ], [ %k.next, %put ]
   if i64 %k sge %count: %all
   %index = call ptr @PyTuple_GetItem(ptr %result, i64 %k)
-  %tensor = call ptr @pending(ptr %objects, ptr %trace, ptr %index)
-  if ptr %tensor == null: %drop
+  %tensor = call ptr @pending(ptr %objects, ptr %trace, ptr %index) else %drop
 put:
   store ptr %tensor, ptr %tensors[%k]
   %k.next = add i64 %k, 1
@@ -93,8 +90,7 @@ define internal ptr @record(
   %continued = alloca [8 x ptr]
   load %objects: ALL_OBJECTS
   load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes, 3 ptr bare
-  %key = call ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments)
-  if ptr %key == null: ret ptr null
+  %key = call ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments) else ret ptr null
   get %closed = Trace.closed of %trace
   %spread = call i64 @PySet_Size(ptr %spreading)
   %more = call i32 @PyObject_IsTrue(ptr %attributes)
@@ -119,8 +115,7 @@ several:
 append:
   %results = phi i64 [ 1, %unchecked ], [ %count, %several ]
   call void @own(ptr %result)
-  %first = call ptr @advance(ptr %trace, ptr %found)
-  if ptr %first == null: %fail.result
+  %first = call ptr @advance(ptr %trace, ptr %found) else %fail.result
   %line = call ptr (i64, ...) @PyTuple_Pack(i64 5, ptr %first, ptr %code, ptr %offset, ptr %scope, ptr %key)
   call void @disown(ptr %first)
   if ptr %line == null: %fail.result

@@ -55,8 +55,7 @@ integer.argument:
   %int.above = add i64 %int, 1
   if i64 %int.above uge 3: %scalar
 integer.literal:                                  ; or one beyond 64 bits
-  %error = call ptr @PyErr_Occurred()
-  if ptr %error == null: %pack
+  %error = call ptr @PyErr_Occurred() else %pack
   call void @PyErr_Clear()
   br label %other
 pack:
@@ -65,15 +64,13 @@ pack:
 
 scalar:
   %number.dtype = phi ptr [ %float.dtype, %float ], [ %int64, %integer.argument ]
-  %scalar.kind = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %scalar.name, ptr %number.dtype, ptr %class)
-  if ptr %scalar.kind == null: %other
+  %scalar.kind = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %scalar.name, ptr %number.dtype, ptr %class) else %other
   get %scalar.step = Trace.step of %trace
   get %scalar.children = TrieNode.children of %scalar.step
   %scalar.child = call ptr @PyDict_GetItemWithError(ptr %scalar.children, ptr %scalar.kind)
   call void @disown(ptr %scalar.kind)
   if ptr %scalar.child == null: %other
-  %scalar.index = call ptr @advance(ptr %trace, ptr %scalar.child)
-  if ptr %scalar.index == null: %other
+  %scalar.index = call ptr @advance(ptr %trace, ptr %scalar.child) else %other
   get %scalars = Trace.scalars of %trace
   %unset.scalar = call i32 @PyList_Append(ptr %scalars, ptr %argument)
   if i32 %unset.scalar != 0: %fail.scalar

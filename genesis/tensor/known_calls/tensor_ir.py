@@ -81,8 +81,7 @@ entering:
   %is.leaf = and i1 %requires.leaf, %with.gradients
   %is.either = or i1 %is.constant, %is.understood
   unless ptr %is.flushed == %false and ptr %is.left == %false and %is.either: %other.array
-  %kind = call ptr @PyTuple_New(i64 5)
-  if ptr %kind == null: %other.array
+  %kind = call ptr @PyTuple_New(i64 5) else %other.array
   get %memory = Array.memory of %array
   if ptr %memory == %none: %other.kind
   get %buffer = Memory.buffer of %memory
@@ -96,14 +95,12 @@ entering:
   if ptr %borrower != %none: %other.kind
 known:
   get %entered = Trace.entered of %trace
-  %known.index = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %array)
-  if ptr %known.index == null: %new
+  %known.index = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %array) else %new
 known.before:
   call void @disown(ptr %kind)
   unless %is.leaf: %known.put
 known.leaf:                                       ; {its input, its variable}
-  %known.pair = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %argument)
-  if ptr %known.pair == null: %other.array
+  %known.pair = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %argument) else %other.array
 known.pair.take:
   %known.source = call ptr @PyTuple_GetItem(ptr %known.pair, i64 0)
   %known.variable = call ptr @PyTuple_GetItem(ptr %known.pair, i64 1)
@@ -132,11 +129,9 @@ new:
   call i32 @PyTuple_SetItem(ptr %kind, i64 4, ptr %leaf.mark)
   get %step = Trace.step of %trace
   get %children = TrieNode.children of %step
-  %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind)
-  if ptr %child == null: %other.kind
+  %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind) else %other.kind
   call void @disown(ptr %kind)
-  %index = call ptr @advance(ptr %trace, ptr %child)
-  if ptr %index == null: %other.array
+  %index = call ptr @advance(ptr %trace, ptr %child) else %other.array
   get %input_at = Trace.input_at of %trace
   get %versions = Trace.versions of %trace
   get %version = Buffer.version of %buffer
@@ -150,10 +145,8 @@ note.kind:
   unless %is.leaf: %noted
   %source.number = call i64 @PyLong_AsSsize_t(ptr %index)
   %variable.number = add i64 %source.number, 1
-  %variable = call ptr @PyLong_FromSsize_t(i64 %variable.number)
-  if ptr %variable == null: %fail.note
-  %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %index, ptr %variable)
-  if ptr %pair == null: %fail.variable
+  %variable = call ptr @PyLong_FromSsize_t(i64 %variable.number) else %fail.note
+  %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %index, ptr %variable) else %fail.variable
   get %variables = Trace.variables of %trace
   get %entered.now = Trace.entered of %trace
   %unset.variable = call i32 @PyDict_SetItem(ptr %variables, ptr %variable, ptr %argument)

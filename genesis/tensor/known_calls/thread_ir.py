@@ -66,8 +66,7 @@ define internal ptr @call_in_thread(ptr %objects, ptr %given) {
   %ended = alloca [4 x ptr]
   load %objects: ALL_OBJECTS
   %operation = load ptr, ptr %given
-  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name)
-  if ptr %state == null: ret ptr null
+  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
   %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
   %several = call ptr @PyDict_GetItemWithError(ptr %state, ptr %multi_device.name)
   %grad = call ptr @PyDict_GetItemWithError(ptr %state, ptr %grad_enabled.name)
@@ -94,18 +93,15 @@ enter:                                            ; signal handlers and finalize
   get %closed = Trace.closed of %trace
   call void @replace(ptr %closed.at, ptr %busy)
   store ptr null, ptr %offset.at
-  %scopes = call ptr @PyObject_GetAttr(ptr %innermost, ptr %dict.name)
-  if ptr %scopes == null: %end
+  %scopes = call ptr @PyObject_GetAttr(ptr %innermost, ptr %dict.name) else %end
 scopes.found:
   %scope = call ptr @PyDict_GetItemWithError(ptr %scopes, ptr %scope.name)
   call void @own(ptr %scope)
   call void @disown(ptr %scopes)
-  %code = call ptr @user_line(ptr %objects, ptr %offset.at)
-  if ptr %code == null: %end
+  %code = call ptr @user_line(ptr %objects, ptr %offset.at) else %end
 line.found:
   %offset = load ptr, ptr %offset.at
-  %mode = call ptr @mode_of(ptr %objects, ptr %operation, ptr %grad)
-  if ptr %mode == null: %end
+  %mode = call ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) else %end
 record:
   %made = call ptr @record(ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope)
   call void @disown(ptr %mode)

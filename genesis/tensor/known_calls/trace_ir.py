@@ -10,8 +10,7 @@ _TRACE = """
 define internal ptr @new_trace(ptr %objects, ptr %root) {
 entry:
   load %objects: ALL_OBJECTS
-  %trace = call ptr @PyType_GenericAlloc(ptr %trace.class, i64 0)
-  if ptr %trace == null: ret ptr null
+  %trace = call ptr @PyType_GenericAlloc(ptr %trace.class, i64 0) else ret ptr null
 next:
   %at = phi i64 [ FIRST, %entry ], [ %at.next, %put ]
   if i64 %at sgt LAST: %all
@@ -36,8 +35,7 @@ put:
   %at.next = add i64 %at, 8
   if ptr %own == null: %fail else %next
 all:
-  %reference = call ptr @PyWeakref_NewRef(ptr %trace, ptr null)
-  if ptr %reference == null: %fail
+  %reference = call ptr @PyWeakref_NewRef(ptr %trace, ptr null) else %fail
   get %common.reference = Trace.reference of %trace
   get %common.step = Trace.step of %trace
   call void @replace(ptr %common.reference.at, ptr %reference)
