@@ -217,7 +217,7 @@ def clear_columns(nest: Nest) -> None:
         size = _bytes(nest) * len(nest.columns)
         start = _part(nest, nest.share * size)
         fill = nest.lanes.declared("llvm.memset.p0.i64", ir.VOID, [POINTER, I8, I64, I1])
-        nest.builder.call(fill, [start, I8(0), size, I1(0)])
+        fill(start, I8(0), size, I1(0))
 
 
 def add_to_columns(nest: Nest, n: int) -> None:

@@ -131,7 +131,8 @@ def _integer(constant: Any) -> int:
 class Value:
     """An operand of an instruction: its type, and its name in the text.
 
-    Operators emit instructions, by an operand's `builder`: `row * pitch + 1`. Comparisons are signed, and do not hold for NaN.
+    Operators and calls emit instructions, by an operand's `builder`: `row * pitch + 1`. Comparisons are signed, and do not hold
+    for NaN.
     """
 
     __slots__ = ("builder", "text", "type")
@@ -147,6 +148,12 @@ class Value:
     __lshift__, __rlshift__ = _operator("shl"), _operator("shl", reflected=True)
     __lt__, __le__, __gt__, __ge__ = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
     equals, differs = _comparison("=="), _comparison("!=")
+
+    def __call__(self, *arguments: Value) -> Value:
+        """Emit a call of a function."""
+        builder = next(value.builder for value in (self, *arguments) if value.builder)
+        result: Value = builder.call(self, arguments)
+        return result
 
     def __neg__(self) -> Value:
         negative: Value = self.builder.fneg(self) if _is_floating(self) else self.builder.neg(self)

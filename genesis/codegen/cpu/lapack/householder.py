@@ -82,16 +82,16 @@ class Householder(Functions):
         builder, dtype, one = code.builder, code.dtype, code.number(1.0)
         least, most = map(code.number, SAFE[dtype])
         behind, count = code.element(x, I64(1)), n - 1
-        total, unscaled = code.variable(builder.call(self.squares, [n, x])), code.variable(one)
+        total, unscaled = code.variable(self.squares(n, x)), code.variable(one)
         is_zero = code.variable(I1(0))
-        rest = builder.call(self.squares, [count, behind])
+        rest = self.squares(count, behind)
         safe = (rest >= least) & (total.get() <= most)
         with builder.if_then(~safe, likely=False):
-            is_zero.set(builder.fcmp_ordered("==", builder.call(self.largest, [count, behind]), code.number(0.0)))
-            factor = builder.call(self.power, [builder.call(self.largest, [n, x])])
-            builder.call(self.scale, [n, x, builder.select(is_zero.get(), one, factor)])
+            is_zero.set(builder.fcmp_ordered("==", self.largest(count, behind), code.number(0.0)))
+            factor = self.power(self.largest(n, x))
+            self.scale(n, x, builder.select(is_zero.get(), one, factor))
             unscaled.set(builder.select(is_zero.get(), one, one / factor))
-            total.set(builder.call(self.squares, [n, x]))
+            total.set(self.squares(n, x))
         alpha = code.load_uniform(x, dtype)
         code.store_uniform(one, x, dtype)
         with builder.if_then(is_zero.get(), likely=False):
@@ -101,7 +101,7 @@ class Householder(Functions):
         beta = code.copy_sign(code.square_root(total.get()), -alpha)
         gap = beta - alpha
         code.store_uniform(gap / beta, place, dtype)
-        builder.call(self.scale, [count, behind, code.number(-1.0) / gap])
+        self.scale(count, behind, code.number(-1.0) / gap)
         return code.finish(beta * unscaled.get())
 
     # ---- a sweep over the matrix ----
@@ -125,7 +125,7 @@ class Householder(Functions):
             strip = self._strip(pairs, vectors, wide // vectors)
             with code.count(start, end, vectors * self.lanes) as column:
                 there = [code.element(p, column) if n % 2 else p for n, p in enumerate(rest)]
-                code.builder.call(strip, [rows, code.element(a, column), row, x, code.element(w, column), *there])
+                strip(rows, code.element(a, column), row, x, code.element(w, column), *there)
         return code.finish()
 
     def _strip(self, pairs: int, vectors: int, unrolled: int) -> ir.Function:
@@ -190,10 +190,10 @@ class Householder(Functions):
                 left = builder.select(k.equals(0), left, code.fma(earlier, factor, left))
                 code.write(left, x, i)
             tau = code.element(scales, k)
-            beta = builder.call(self.reflector, [m - k, code.element(x, k), tau])
-            builder.call(self.sweep, [
+            beta = self.reflector(m - k, code.element(x, k), tau)
+            self.sweep(
                 below, columns, self._at(code, a, next_, row, start), row, code.element(x, next_), code.element(g, start),
-                code.element(v, next_), code.element(g, start)])
+                code.element(v, next_), code.element(g, start))
             factor = code.load_uniform(tau, dtype)
             with code.count(start, padded, lanes) as j:
                 element, value = code.element(g, j), code.read_vector(line, j)
@@ -209,7 +209,7 @@ class Householder(Functions):
         reflections of `factor`."""
         code = self.code("expand", [I64, I64, I64, POINTER, I64, POINTER, I64, POINTER, POINTER])
         m, n, count, q, row, vectors, v_row, scales, g = code.args
-        builder, dtype, lanes = code.builder, code.dtype, self.lanes
+        dtype, lanes = code.dtype, self.lanes
         padded = self._padded(code, n)
         self._zero(code, g, padded)
         with code.count(0, m) as i:
@@ -222,14 +222,14 @@ class Householder(Functions):
             start = k & -lanes
             v = code.element(vectors, code.least(next_, count - 1) * v_row)
             x = code.element(vectors, k * v_row)
-            builder.call(self.sweep, [
-                m - next_, padded - start, self._at(code, q, next_, row, start), row,
-                code.element(x, next_), code.element(g, start), code.element(v, next_), code.element(g, start)])
+            self.sweep(
+                m - next_, padded - start, self._at(code, q, next_, row, start), row, code.element(x, next_), code.element(g,
+                start), code.element(v, next_), code.element(g, start))
             factor = code.read(scales, k)
             with code.count(start, padded, lanes) as j:
                 element, value = code.element(g, j), code.load(self._at(code, q, k, row, j), dtype)
                 code.store(code.multiply(code.add(value, code.load(element, dtype)), factor), element, dtype)
-        builder.call(self.sweep, [m, padded, q, row, vectors, g, vectors, g])
+        self.sweep(m, padded, q, row, vectors, g, vectors, g)
         return code.finish()
 
     # ---- tridiagonal form ----
@@ -243,7 +243,7 @@ class Householder(Functions):
         n, source, a, row, place, upper = code.args
         builder, dtype, lanes = code.builder, code.dtype, self.lanes
         padded, is_upper = self._padded(code, n), upper.differs(0)
-        builder.call(self.rows.transpose, [n, n, source, n, a, row])
+        self.rows.transpose(n, n, source, n, a, row)
         with code.count(0, n) as i, code.count(0, padded, lanes) as j:
             here, mask = self._at(code, a, i, row, j), code.first_lanes(n - j)
             low = code.first_lanes(i + builder.select(is_upper, I64(0), I64(1)) - j)
@@ -252,19 +252,19 @@ class Householder(Functions):
             code.store(builder.select(given, x, code.load(here, dtype, mask)), here, dtype)
         most = code.variable(code.number(0.0))
         with code.count(0, n) as i:
-            most.set(code.maximum(most.get(), builder.call(self.largest, [n, self._at(code, a, i, row)])))
+            most.set(code.maximum(most.get(), self.largest(n, self._at(code, a, i, row))))
         least, greatest = (code.number(bound) for bound in SAFE_NUMBERS)
         safe = (most.get() >= least) & (most.get() <= greatest)
         code.store_uniform(code.number(1.0), place, dtype)
         with builder.if_then(~safe, likely=False):
             infinite = builder.fcmp_ordered("==", most.get(), code.number(float("inf")))
             finite = most.get() < code.number(float("inf"))
-            factor = builder.call(self.power, [most.get()])
+            factor = self.power(most.get())
             inverse = builder.select(finite, code.number(1.0) / factor, code.number(float("nan")))
             code.store_uniform(inverse, place, dtype)
             with code.count(0, n) as i:
                 line = self._at(code, a, i, row)
-                builder.call(self.scale, [n, line, factor])
+                self.scale(n, line, factor)
                 with builder.if_then(infinite):
                     self._zero(code, line, padded)
         return code.finish()
@@ -294,12 +294,12 @@ class Householder(Functions):
                     done = code.first_lanes(next_ - j)
                     code.write_vector(builder.select(done, code.splat(code.number(0.0)), value), x.get(), j)
                 left = n - next_
-                beta = builder.call(self.reflector, [left, code.element(x.get(), next_), tau])
+                beta = self.reflector(left, code.element(x.get(), next_), tau)
                 code.write(beta, e, k)
-                builder.call(self.double_sweep, [
+                self.double_sweep(
                     left, padded - start, self._at(code, a, next_, row, start), row, code.element(x.get(), next_),
                     code.element(p.get(), start), code.element(v.get(), next_), code.element(w.get(), start),
-                    code.element(w.get(), next_), code.element(v.get(), start)])
+                    code.element(w.get(), next_), code.element(v.get(), start))
                 total = code.variable(code.splat(code.number(0.0)))
                 with code.count(start, padded, lanes) as j:
                     first, second = (code.read_vector(line.get(), j) for line in (x, p))

@@ -101,7 +101,7 @@ class _Kernel(WordKernel):
                 wanted = words["threads"] if begins else before
                 with builder.if_then(before > 1):  # a user's choice of one thread is kept
                     sets = builder.inttoptr(words["set"], ir.FunctionPointer(ir.FunctionType(ir.VOID, [I32])))
-                    builder.call(sets, [builder.trunc(wanted, I32)])
+                    sets(builder.trunc(wanted, I32))
             builder.atomic_rmw("xchg", state, I64(0), "release")
 
     # ---- steps ----
@@ -284,7 +284,7 @@ class _Kernel(WordKernel):
         """{target, factor, count}"""
         factor = self.builder.load(self._address(step, 1 + POINTER_WORDS), typ=self.real)
         count = self.get(step, 1 + 2 * POINTER_WORDS)
-        self.builder.call(self.householder.scale, [count, self._address(step, 1), factor])
+        self.householder.scale(count, self._address(step, 1), factor)
 
     # ---- determinants ----
 

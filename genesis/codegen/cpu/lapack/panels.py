@@ -30,10 +30,10 @@ class Panels(Functions):
         line = line | lanes
         with code.count(0, count) as n, code.count(m, line) as i:
             code.write(code.number(0.0), scratch, n * line + i)
-        builder.call(self.rows.transpose, [m, count, a, row, scratch, line])
+        self.rows.transpose(m, count, a, row, scratch, line)
         pivots = code.at(pivots, first, 4)
-        failed = builder.call(self.factor, [m, count, scratch, line, pivots])
-        builder.call(self.rows.transpose, [count, m, scratch, line, a, row])
+        failed = self.factor(m, count, scratch, line, pivots)
+        self.rows.transpose(count, m, scratch, line, a, row)
         with code.count(0, count) as n:
             element = code.at(pivots, n, 4)
             moved = builder.load(element, typ=I32) + builder.trunc(first, I32)
@@ -55,7 +55,7 @@ class Panels(Functions):
         failed = code.variable(0)
         with code.count(0, count, tile.rows) as first:
             end = code.least(first + tile.rows, count)
-            chosen = code.variable(builder.call(self._search, [m, code.element(panel, first * row), first]))
+            chosen = code.variable(self._search(m, code.element(panel, first * row), first))
             with code.count(first, end) as j:
                 line, pivot = code.element(panel, j * row), chosen.get()
                 builder.store(builder.trunc(pivot + 1, I32), code.at(pivots, j, 4))
@@ -72,16 +72,16 @@ class Panels(Functions):
                     block = builder.append_basic_block("elimination")
                     choice.add_case(I64(others), block)
                     builder.position_at_end(block)
-                    chosen.set(builder.call(function, [m, line, row, j, scale]))
+                    chosen.set(function(m, line, row, j, scale))
                     builder.branch(done)
                 builder.position_at_end(done)
             with builder.if_then(end < count):  # then `end` is `first` + a tile's rows
                 lines, behind = code.element(panel, first * row), code.element(panel, end * row)
-                builder.call(self._solve_lines, [code.element(lines, first), row, code.element(behind, first), count - end])
+                self._solve_lines(code.element(lines, first), row, code.element(behind, first), count - end)
                 length = row - end
-                builder.call(self.tiles.update, [
-                    count - end, length, I64(tile.rows), code.element(behind, first), row,
-                    code.element(lines, end), row, code.element(behind, end), row])
+                self.tiles.update(
+                    count - end, length, I64(tile.rows), code.element(behind, first), row, code.element(lines, end), row,
+                    code.element(behind, end), row)
         return code.finish(failed.get())
 
     def _exchange(self, code: ElementCode, line: ir.Value, i: ir.Value, j: ir.Value) -> None:
@@ -209,4 +209,4 @@ class _Largest:
 
     def result(self, function: ir.Function, otherwise: ir.Value) -> ir.Value:
         """The index of the first largest, by `function`; `otherwise` if all are 0."""
-        return self.code.builder.call(function, [self.size.get(), self.index.get(), otherwise])
+        return function(self.size.get(), self.index.get(), otherwise)

@@ -174,12 +174,11 @@ class Tiles(Functions):
                 with code.count(0, n, tile.rows) as row:
                     first, rows = code.element(t, row * t_row), code.least(n - row, I64(tile.rows))
                     pointer = code.element(here, row * b_row)
-                    builder.call(self.solutions[which], [
-                        row, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit])
+                    self.solutions[which](row, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit)
                 with code.count(0, m, tile.rows) as row:
                     first, rows = code.element(below, row * t_row), code.least(m - row, I64(tile.rows))
                     pointer = code.element(code.element(here, target), row * b_row)
-                    builder.call(self.updates[which], [n, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit])
+                    self.updates[which](n, first, t_row, t_step, strip, width, pointer, b_row, rows, left, unit)
 
         whole = builder.sdiv(columns, width) * width
         strips(0, whole, tile.columns, 0)
@@ -197,9 +196,9 @@ class Tiles(Functions):
             with code.count(start, end, step) as column, code.count(0, m, tile.rows) as row:
                 rows, left = code.least(m - row, I64(tile.rows)), n - column
                 first, pointer = (code.element(x, row * step) for x, step in ((a, a_row), (c, c_row)))
-                builder.call(self.updates[which], [
+                self.updates[which](
                     k, first, a_row, I64(1), code.element(b, column), b_row, code.element(pointer, column), c_row, rows, left,
-                    I1(0)])
+                    I1(0))
         return code.finish()
 
     @cached_property

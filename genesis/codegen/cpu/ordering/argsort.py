@@ -58,7 +58,7 @@ class Argsort(RowKernel):
 
     def _whole(self, row: ir.Value) -> None:
         pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
-        self.builder.call(self.positions, [pairs, I64(0), self.words["n"], self._out(row)])
+        self.positions(pairs, I64(0), self.words["n"], self._out(row))
 
     # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay; then ends of keys
 
@@ -104,7 +104,7 @@ class Argsort(RowKernel):
     def _range(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
         state, _, _ = self.buffers(row)
-        self.builder.call(self.range, [self.row(row), first, end, self._block_ends(state, block), self.block])
+        self.range(self.row(row), first, end, self._block_ends(state, block), self.block)
 
     def _encode(self, item: ir.Value) -> None:
         row, _, first, end = self.part(item)
@@ -113,19 +113,19 @@ class Argsort(RowKernel):
         with self.builder.if_then(first.equals(0)):
             self.put(I64(0), state)
             self.put(high - low, self._greatest(state))
-        self.builder.call(self.encode, [self.row(row), first, end, a, low, self.block])
+        self.encode(self.row(row), first, end, a, low, self.block)
 
     def _count(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
         state, a, here, _ = self._turns(row)
         with self.builder.if_then(self._has_digit(state)):
-            self.builder.call(self.sorting.count, [here, first, end, self._byte(), self._counts(a, block)])
+            self.sorting.count(here, first, end, self._byte(), self._counts(a, block))
 
     def _add_up(self, row: ir.Value) -> None:
         state, a, _, _ = self._turns(row)
         stays = self.variable(1)
         with self.builder.if_then(self._has_digit(state)):
-            same = self.builder.call(self.sorting.add_up, [self._counts(a, 0), self.words["blocks"], self.words["n"]])
+            same = self.sorting.add_up(self._counts(a, 0), self.words["blocks"], self.words["n"])
             stays.set(self.builder.zext(same, I64))
         self.put(stays.get(), self._stays(state))
         is_swapped = self.get(state, self.words["digit"]) ^ (stays.get() ^ 1)
@@ -135,9 +135,9 @@ class Argsort(RowKernel):
         row, block, first, end = self.part(item)
         state, a, here, there = self._turns(row)
         with self.builder.if_then(self.get(self._stays(state)).equals(0)):
-            self.builder.call(self.sorting.move, [here, there, first, end, self._byte(), self._counts(a, block)])
+            self.sorting.move(here, there, first, end, self._byte(), self._counts(a, block))
 
     def _positions(self, item: ir.Value) -> None:
         row, _, first, end = self.part(item)
         _, _, here, _ = self._turns(row)
-        self.builder.call(self.positions, [here, first, end, self._out(row)])
+        self.positions(here, first, end, self._out(row))

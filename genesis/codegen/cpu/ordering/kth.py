@@ -47,16 +47,16 @@ class Kth(RowKernel):
         is_bisected = (n > RANKED) & (n <= BISECTED)
         with builder.if_else(is_bisected) as (bisected, paired):
             with bisected:
-                self.put(builder.call(self.bisect, [self.row(row), n, rank, a, self.block]), self.words["out"], row)
+                self.put(self.bisect(self.row(row), n, rank, a, self.block), self.words["out"], row)
             with paired:
-                builder.call(self.encode, [self.row(row), I64(0), n, a, I64(0), self.block])
+                self.encode(self.row(row), I64(0), n, a, I64(0), self.block)
                 found = self.variable(b)
                 with builder.if_else(n <= RANKED) as (short, long):
                     with short:
-                        builder.call(self.rank, [a, n, b])
+                        self.rank(a, n, b)
                         found.set(self.at(b, rank, self.keys.pair))
                     with long:
-                        found.set(builder.call(self.find, [a, n, rank, counts]))
+                        found.set(self.find(a, n, rank, counts))
                 self.put_position(found.get(), row)
 
 
@@ -140,7 +140,7 @@ def _emit_find(module: ir.Module, keys: Keys) -> ir.Function:
     left, before = code.variable(n), code.variable(rank)
     with code.count(0, I64(keys.size)) as digit:
         byte = keys.bytes + keys.size - 1 - digit
-        builder.call(count, [pairs, I64(0), left.get(), byte, counts])
+        count(pairs, I64(0), left.get(), byte, counts)
         value = code.variable(0)
         with code.loop(lambda: before.get() >= code.get(counts, value.get())):
             before.set(before.get() - code.get(counts, value.get()))

@@ -22,7 +22,7 @@ class Mode(RowKernel):
 
     def _row(self, row: ir.Value) -> None:
         pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
-        self.put_position(self.at(pairs, self.builder.call(self.longest, [pairs, self.words["n"]]), self.keys.pair), row)
+        self.put_position(self.at(pairs, self.longest(pairs, self.words["n"]), self.keys.pair), row)
 
 
 def _emit_longest(module: ir.Module, keys: Keys) -> ir.Function:

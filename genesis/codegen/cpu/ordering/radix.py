@@ -170,15 +170,15 @@ class Sorting(NamedTuple):
         n, greatest, counts, a, b = code.args
         builder, zero = code.builder, I64(0)
         with builder.if_then(n <= keys.short):
-            builder.call(rank, [a, n, b])
+            rank(a, n, b)
             builder.ret(b)
         here, there, left, digit = code.variable(a), code.variable(b), code.variable(greatest), code.variable(keys.bytes)
         with code.loop(lambda: builder.icmp_unsigned("!=", left.get(), zero)):
             byte = digit.get()
-            builder.call(count, [here.get(), zero, n, byte, counts])
-            with builder.if_then(~builder.call(add_up, [counts, I64(1), n])):
+            count(here.get(), zero, n, byte, counts)
+            with builder.if_then(~add_up(counts, I64(1), n)):
                 from_, to = here.get(), there.get()
-                builder.call(move, [from_, to, zero, n, byte, counts])
+                move(from_, to, zero, n, byte, counts)
                 here.set(to)
                 there.set(from_)
             digit.set(byte + 1)

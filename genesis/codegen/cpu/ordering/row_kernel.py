@@ -194,11 +194,11 @@ class RowKernel(WordKernel):
         (counts, a, b), n = self.buffers(self.worker), self.words["n"]
         low, high = self.variable(0), self.variable(0)
         with self.builder.if_then(n > self.keys.short):  # others are not sorted by digits
-            self.builder.call(range_, [self.row(row), I64(0), n, counts, self.block])
+            range_(self.row(row), I64(0), n, counts, self.block)
             low.set(self.get(counts, 0))
             high.set(self.get(counts, 1))
-        self.builder.call(encode, [self.row(row), I64(0), n, a, low.get(), self.block])
-        return self.builder.call(sort, [n, high.get() - low.get(), counts, a, b])
+        encode(self.row(row), I64(0), n, a, low.get(), self.block)
+        return sort(n, high.get() - low.get(), counts, a, b)
 
     def put_position(self, pair: ir.Value, index: ir.Value) -> None:
         """Write the position of a pair as element `index` of the result."""

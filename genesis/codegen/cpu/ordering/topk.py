@@ -60,22 +60,22 @@ class TopK(RowKernel):
 
     def _positions_of(self, pairs: ir.Value, row: ir.Value) -> None:
         out = self.at(self.words["out"], row * self.words["k"], WORD)
-        self.builder.call(self.positions, [pairs, I64(0), self.words["k"], out])
+        self.positions(pairs, I64(0), self.words["k"], out)
 
     def _whole(self, row: ir.Value) -> None:
-        pairs = self.builder.call(self.scan, [self.row(row), I64(0), self.words["n"], *self.buffers(self.worker), self.block])
+        pairs = self.scan(self.row(row), I64(0), self.words["n"], *self.buffers(self.worker), self.block)
         self._positions_of(pairs, row)
 
     def _part(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
-        pairs = self.builder.call(self.scan, [self.row(row), first, end, *self.buffers(self.worker), self.block])
+        pairs = self.scan(self.row(row), first, end, *self.buffers(self.worker), self.block)
         self.copy(pairs, self._found(row, block), self.words["k"] * self.keys.pair)
 
     def _merge(self, row: ir.Value) -> None:
         counts, a, b = self.buffers(self.worker)
         count = self.words["k"] * self.words["blocks"]
         self.copy(self._found(row, I64(0)), a, count * self.keys.pair)
-        self._positions_of(self.builder.call(self.sorting.sort, [count, I64(self.keys.greatest), counts, a, b]), row)
+        self._positions_of(self.sorting.sort(count, I64(self.keys.greatest), counts, a, b), row)
 
 
 def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, names: Sequence[str]) -> ir.Function:
@@ -98,7 +98,7 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, names: Sequence
             builder.store(key, slot)
             _emit_push(code, keys, hits, slot, start, a, count)
             with builder.if_then(count.get() >= words["full"], likely=False):
-                pairs = builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b])
+                pairs = sort(count.get(), I64(keys.greatest), counts, a, b)
                 with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
                     code.copy(pairs, a, words["k"] * keys.pair)
                 count.set(words["k"])
@@ -106,7 +106,7 @@ def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, names: Sequence
                 limit.set(worst - keys.type(1))  # equal ones come later
                 nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
                 position.set(builder.select(nothing_less, end, position.get()))
-    return code.finish(builder.call(sort, [count.get(), I64(keys.greatest), counts, a, b]))
+    return code.finish(sort(count.get(), I64(keys.greatest), counts, a, b))
 
 
 def _emit_push(

@@ -47,7 +47,7 @@ class Offsets:
         def call(functions: Sequence[ir.Function], arguments: Sequence[ir.Value]) -> None:
             chosen = b.select(is_apart, functions[1], functions[0])
             chosen.type = ir.FunctionPointer(functions[0].function_type)
-            b.call(chosen, arguments)
+            chosen(*arguments)
 
         with b.if_else(run.equals(1)) as (apart, near):
             with apart:
@@ -70,7 +70,7 @@ class Offsets:
         """A strip of `size` lines, element by element."""
         b, (source, lines_at, *terms_at) = lanes.builder, operand
         here = b.gep(lines_at, [lines[0]], source_etype=I64)
-        b.call(self.gathering[size], [source, here, lines[1] - lines[0], *terms_at, *terms, target])
+        self.gathering[size](source, here, lines[1] - lines[0], *terms_at, *terms, target)
 
     def copy_runs(
         self, lanes: Lanes, source: ir.Value, distance: ir.Value, count: ir.Value, offsets: ir.Value, run: ir.Value,
@@ -81,7 +81,7 @@ class Offsets:
         with _runs(b, terms, run) as (low, high):
             start = lanes.element_pointer(source, _offset(b, offsets, low), self.tile.dtype)
             copied = lanes.element_pointer(target, low - terms[0], self.tile.dtype)
-            b.call(self.copy, [start, distance, count, high - low, copied, pitch])
+            self.copy(start, distance, count, high - low, copied, pitch)
 
 
 @contextmanager
