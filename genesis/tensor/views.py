@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache, lru_cache
+from functools import lru_cache
+from typing import Any
 
 from genesis.execution.realize import realize
 from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ir.graph import Node
+from genesis.ir.shapes import Shape
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import holds_number, number_in
 from genesis.tensor.handle import LAZY, Tensor, result_class, share_storage, tensor_of
+from genesis.tensor.known_calls.calls import KnownCalls, native_view
 from genesis.tensor.view_memory import seen_by
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
 from genesis.tracing.tensor_state import EXPOSED
-from genesis.tracing.trace import LOCK, Array
+from genesis.tracing.trace import LOCK, Array, in_memory
 
 _SPREAD = {"flip": "dims", "permute": "dims", "expand": "size", "view": "size", "reshape": "shape"}  # `*dims`, by name
 _NO_ATTRIBUTES: Attributes = {}
+_Placed = tuple[Layout, Node, int, Shape | None]
 
 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
@@ -40,39 +44,43 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
     if any(map(holds_number, [*arguments, *attributes.values()])):
         arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
         attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
-    return _view_by(LAYOUT_RULES[name], tensor, name, arguments, attributes)
+    return _view_by(_placed, tensor, name, arguments, attributes)
 
 
 def plain_view(tensor: Tensor, name: str, *arguments: object) -> Tensor:
     """`view` with arguments that are ints (no traced ones), None and tuples of these: equal ones mean the same."""
-    return _view_by(_remembered(name), tensor, name, arguments, _NO_ATTRIBUTES)
+    return _views.call(tensor, name, arguments)  # type: ignore[no-any-return]
+
+
+def _plainly_viewed(tensor: Tensor, name: str, arguments: Arguments) -> Tensor:
+    return _view_by(_remembered, tensor, name, arguments, _NO_ATTRIBUTES)
 
 
 def _view_by(
-    rule: Callable[..., Layout | None], tensor: Tensor, name: str, arguments: Arguments, attributes: Attributes
+    placed: Callable[..., _Placed | None], tensor: Tensor, name: str, arguments: Arguments, attributes: Attributes
 ) -> Tensor:
     if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
         return tensor.computed(name, (tensor, *arguments), attributes)  # type: ignore[no-any-return]
     with LOCK:
         base = tensor._base
         array = tensor._array if base is None else array_of(tensor)
-        at = tensor._layout or contiguous_layout(array.node.shape)
+        node, memory = array.node, array.memory
+        at = tensor._layout or contiguous_layout(node.shape)
         try:
-            to = rule(at, *arguments, **attributes)
+            to = placed(name, at, node.dtype, *arguments, **attributes)
         except (ValueError, TypeError, IndexError) as problem:
             raise also_runtime_error(problem) from None
         if to is None:
             return _reshaped_copy(tensor, name, *arguments, **attributes)
-        memory = array.memory
-        there = None  # the layout in memory, if the view needs no derivation
+        there = None  # in memory, if the view needs no derivation
         if memory is not None and not (tensor._requires_grad and thread_state.grad_enabled):
-            there = to if memory.layout == at else rule(memory.layout, *arguments, **attributes)
+            there = to if memory.layout == at else placed(name, memory.layout, node.dtype, *arguments, **attributes)
         if there is not None:
-            result = tensor_of(Array.realized(memory.buffer, there, array.node.dtype))  # type: ignore[union-attr]
+            result = tensor_of(Array.placed(memory.buffer, *there))  # type: ignore[union-attr]
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base
-        share_storage(result, root, to, tensor._element_map)
+        share_storage(result, root, to[0], tensor._element_map)
         if there is None or tensor._element_map is not None:
             result._seen = seen_by(result, root)
         if tensor._detached:
@@ -93,10 +101,14 @@ def _are_plain(arguments: Iterable[object]) -> bool:
     return True
 
 
-@cache
-def _remembered(name: str) -> Callable[..., Layout | None]:
-    """A layout rule that remembers what it has returned."""
-    return lru_cache(maxsize=1024)(LAYOUT_RULES[name])
+def _placed(name: str, at: Layout, dtype: DType, *arguments: Any, **attributes: Any) -> _Placed | None:
+    """The layout of a view, and what arrays in memory share that have it; None where a copy is needed."""
+    to = LAYOUT_RULES[name](at, *arguments, **attributes)
+    return None if to is None else (to, *in_memory(to, dtype))
+
+
+_remembered = lru_cache(maxsize=16384)(_placed)
+_views = KnownCalls(native_view, _plainly_viewed, _remembered)
 
 
 def _reshaped_copy(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:

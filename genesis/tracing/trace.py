@@ -85,19 +85,23 @@ class Array:
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
         """An array over memory with computed values."""
+        return cls.placed(buffer, layout, *in_memory(layout, dtype))
+
+    @classmethod
+    def placed(cls, buffer: Buffer, layout: Layout, node: Node, start: int, strides: Shape | None) -> Array:
+        """`realized`, with what `in_memory` returns."""
         array = _new(cls)
-        array.node, start, strides = _in_memory(layout, dtype)
-        array.trace, array.index, array.memory = None, -1, Memory.laid(buffer, layout, start, strides)
+        array.trace, array.index, array.node, array.memory = None, -1, node, Memory.laid(buffer, layout, start, strides)
         return array
 
     @classmethod
     def over(cls, memory: Memory, dtype: DType) -> Array:
         """An array over the memory of computed values."""
-        return cls(None, -1, _in_memory(memory.layout, dtype)[0], memory)
+        return cls(None, -1, in_memory(memory.layout, dtype)[0], memory)
 
 
 @functools.lru_cache(maxsize=4096)
-def _in_memory(layout: Layout, dtype: DType) -> tuple[Node, int, Shape | None]:
+def in_memory(layout: Layout, dtype: DType) -> tuple[Node, int, Shape | None]:
     """What all arrays with a layout in memory share: the node, the start in bytes, and the strides for kernels."""
     node = Node("input", (), {}, layout.shape, dtype)
     return node, layout.offset * dtype.itemsize, None if layout.is_contiguous else layout.strides

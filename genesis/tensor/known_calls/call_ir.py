@@ -19,6 +19,7 @@ from genesis.tensor.known_calls.setting_ir import setting_token_ir
 from genesis.tensor.known_calls.tensor_ir import tensor_token_ir
 from genesis.tensor.known_calls.thread_ir import thread_ir
 from genesis.tensor.known_calls.trace_ir import trace_ir
+from genesis.tensor.known_calls.view_ir import view_ir
 
 _DECLARATIONS = """
 declare double @llvm.fabs.f64(double)
@@ -30,6 +31,7 @@ declare i64 @PySequence_Size(ptr)
 declare i64 @PySet_Size(ptr)
 declare i64 @PyTuple_Size(ptr)
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
+declare i32 @PyErr_ExceptionMatches(ptr)
 declare i32 @PyList_Append(ptr, ptr)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare i32 @PyObject_IsInstance(ptr, ptr)
@@ -82,6 +84,11 @@ def call_ir(kinds: Slotted, names: Names) -> str:
 def look_at_values_ir(kinds: Slotted, names: Names) -> str:
     """The module that defines `PyObject* genesis_look(self, given, count)`, of a tensor, and whether it is read as a number."""
     return _module(look_ir() + locked_ir("genesis_look", "look"), kinds, names)
+
+
+def views_ir(kinds: Slotted, names: Names) -> str:
+    """The module that defines `genesis_view(self, given, count)` of a tensor, a layout rule's name and its arguments."""
+    return _module(view_ir() + locked_ir("genesis_view", "view"), kinds, names)
 
 
 def _module(functions: str, kinds: Slotted, names: Names) -> str:

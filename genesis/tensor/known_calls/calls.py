@@ -1,5 +1,4 @@
-"""Calls that the trie knows are recorded by machine code, and looks at their values made by it, once there have been many in a
-process."""
+"""Calls that the trie knows, views and looks at values are made by machine code, once there have been many in a process."""
 
 from __future__ import annotations
 
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from genesis.runtime.deferred import deferred
 
 if TYPE_CHECKING:
-    from genesis.tensor.known_calls.native import native_call, native_look
+    from genesis.tensor.known_calls.native import native_call, native_look, native_view
 else:
     native_call = deferred("genesis.tensor.known_calls.native", "native_call")
     native_look = deferred("genesis.tensor.known_calls.native", "native_look")
+    native_view = deferred("genesis.tensor.known_calls.native", "native_view")
 
 OFTEN = 512  # calls in a process, before machine code records known ones: it takes milliseconds to load
 

@@ -5,16 +5,6 @@ from __future__ import annotations
 LONGEST = 4096  # of a list of tensors: tokens lie on the stack
 
 _KEY = """
-; Store four objects, as arguments of a function; returns the place for the next one.
-define internal ptr @put_all(ptr %at, ptr %first, ptr %second, ptr %third, ptr %fourth) alwaysinline {
-  %next = getelementptr ptr, ptr %at, i64 4
-  store ptr %first, ptr %at
-  store ptr %second, ptr %at[1]
-  store ptr %third, ptr %at[2]
-  store ptr %fourth, ptr %at[3]
-  ret ptr %next
-}
-
 define internal void @disown_all(ptr %items, i64 %count) {
 entry:
 next:

@@ -17,6 +17,16 @@ define internal ptr @class_of(ptr %object) alwaysinline {
   ret ptr %class
 }
 
+; Store four objects, as arguments of a function; returns the place for the next one.
+define internal ptr @put_all(ptr %at, ptr %first, ptr %second, ptr %third, ptr %fourth) alwaysinline {
+  %next = getelementptr ptr, ptr %at, i64 4
+  store ptr %first, ptr %at
+  store ptr %second, ptr %at[1]
+  store ptr %third, ptr %at[2]
+  store ptr %fourth, ptr %at[3]
+  ret ptr %next
+}
+
 ; Whether machine code reads tensors of this class: Tensor, or one that adds no attribute to it.
 define internal i1 @is_plain_class(ptr %objects, ptr %class) {
   load %objects: ALL_OBJECTS
@@ -60,9 +70,24 @@ other:
   call void @disown(ptr %array)
   ret ptr null
 }
+
+; The tensor of an array, which is a new reference.
+define internal ptr @tensor_of(ptr %objects, ptr %array, ptr %requires) {
+entry:
+  load %objects: ALL_OBJECTS, OBJECT_NEW ptr object.new
+  %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null) else ret ptr null
+  %unset.array = call i32 @PyObject_SetAttr(ptr %tensor, ptr %array.name, ptr %array)
+  %unset.requires = call i32 @PyObject_SetAttr(ptr %tensor, ptr %requires_grad.name, ptr %requires)
+  %unset = or i32 %unset.array, %unset.requires
+  if i32 %unset != 0: %fail
+  ret ptr %tensor
+fail:
+  call void @disown(ptr %tensor)
+  ret ptr null
+}
 """
 
 
 def present_ir() -> str:
-    """The definition of `PyObject* present_array(objects, tensor)`, and functions of classes and references."""
+    """The definition of `PyObject* present_array(objects, tensor)`, functions of classes and references, and `tensor_of`."""
     return _PRESENT

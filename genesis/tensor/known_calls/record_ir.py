@@ -5,7 +5,7 @@ from __future__ import annotations
 _RECORD = """
 ; The tensor of the value at a position of the trace, which is a new reference.
 define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
-  load %objects: ALL_OBJECTS, OBJECT_NEW ptr object.new
+  load %objects: ALL_OBJECTS
   %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else ret ptr null
   get %nodes = Trace.nodes of %trace
   %number = call i64 @PyLong_AsSsize_t(ptr %index)
@@ -21,16 +21,10 @@ define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
   get %arrays = Trace.arrays of %trace
   %uncounted = call i32 @PyList_Append(ptr %arrays, ptr %array)
   if i32 %uncounted != 0: %fail
-  %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null) else %fail
   get %differentiable = Node.differentiable of %node
-  %unset.array = call i32 @PyObject_SetAttr(ptr %tensor, ptr %array.name, ptr %array)
-  %unset.requires = call i32 @PyObject_SetAttr(ptr %tensor, ptr %requires_grad.name, ptr %differentiable)
-  %unset = or i32 %unset.array, %unset.requires
-  if i32 %unset != 0: %fail.tensor
+  %tensor = call ptr @tensor_of(ptr %objects, ptr %array, ptr %differentiable) else %fail
   call void @disown(ptr %array)
   ret ptr %tensor
-fail.tensor:
-  call void @disown(ptr %tensor)
 fail:
   call void @disown(ptr %array)
   ret ptr null

@@ -1,0 +1,214 @@
+"""Views of tensors in memory as LLVM IR."""
+
+from __future__ import annotations
+
+MOST = 8  # arguments of a view
+
+_VIEW = """
+; An array over %buffer, as `Array.placed(buffer, *placed)`.
+define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
+entry:
+  load %objects: ALL_OBJECTS
+  %layout = call ptr @PyTuple_GetItem(ptr %placed, i64 0)
+  %node = call ptr @PyTuple_GetItem(ptr %placed, i64 1)
+  %start = call ptr @PyTuple_GetItem(ptr %placed, i64 2)
+  %strides = call ptr @PyTuple_GetItem(ptr %placed, i64 3)
+  %memory = call ptr @PyType_GenericAlloc(ptr %memory.class, i64 0) else ret ptr null
+  get %address = Buffer.ptr of %buffer
+  %pointer = call ptr @PyNumber_Add(ptr %address, ptr %start) else %fail
+  get %no.buffer = Memory.buffer of %memory
+  get %no.layout = Memory.layout of %memory
+  get %no.pointer = Memory.pointer of %memory
+  get %no.strides = Memory.strides of %memory
+  call void @replace(ptr %no.buffer.at, ptr %buffer)
+  call void @replace(ptr %no.layout.at, ptr %layout)
+  store ptr %pointer, ptr %no.pointer.at
+  call void @replace(ptr %no.strides.at, ptr %strides)
+  %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else %fail
+  get %no.trace = Array.trace of %array
+  get %no.index = Array.index of %array
+  get %no.node = Array.node of %array
+  get %no.memory = Array.memory of %array
+  call void @replace(ptr %no.trace.at, ptr %none)
+  call void @replace(ptr %no.index.at, ptr %minus.one)
+  call void @replace(ptr %no.node.at, ptr %node)
+  store ptr %memory, ptr %no.memory.at
+  ret ptr %array
+fail:
+  call void @disown(ptr %memory)
+  ret ptr null
+}
+
+; The storage of a root, which is a new reference; made if there is none.
+define internal ptr @storage_of(ptr %objects, ptr %root) {
+entry:
+  load %objects: ALL_OBJECTS
+  %former = call ptr @PyObject_GetAttr(ptr %root, ptr %storage.name)
+  if ptr %former != %none: ret ptr %former
+  call void @disown(ptr %former)
+  %fresh = call ptr @PyObject_CallNoArgs(ptr %storage.class) else ret ptr null
+  %unset = call i32 @PyObject_SetAttr(ptr %root, ptr %storage.name, ptr %fresh)
+  if i32 %unset == 0: ret ptr %fresh
+  call void @disown(ptr %fresh)
+  ret ptr null
+}
+
+; Make a tensor a view of %root when that had counted so many %changes, as `share_storage` does. Returns 0, or another number
+; with an error.
+define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes) {
+entry:
+  load %objects: ALL_OBJECTS
+  %storage = call ptr @storage_of(ptr %objects, ptr %root)
+  if ptr %storage == null: ret i32 -1
+  %unset.base = call i32 @PyObject_SetAttr(ptr %view, ptr %base.name, ptr %root)
+  %unset.layout = call i32 @PyObject_SetAttr(ptr %view, ptr %layout.name, ptr %layout)
+  %unset.seen = call i32 @PyObject_SetAttr(ptr %view, ptr %seen.name, ptr %changes)
+  %unset.storage = call i32 @PyObject_SetAttr(ptr %view, ptr %storage.name, ptr %storage)
+  call void @disown(ptr %storage)
+  %unset.a = or i32 %unset.base, %unset.layout
+  %unset.b = or i32 %unset.seen, %unset.storage
+  %unset = or i32 %unset.a, %unset.b
+  ret i32 %unset
+}
+
+; Whether an attribute of a tensor is an object; false where it has none.
+define internal i1 @has(ptr %tensor, ptr %name, ptr %wanted) {
+entry:
+  %found = call ptr @PyObject_GetAttr(ptr %tensor, ptr %name)
+  %is.wanted = icmp eq ptr %found, %wanted
+  call void @disown(ptr %found)
+  if ptr %found == null: %clear else %done
+clear:
+  call void @PyErr_Clear()
+  br label %done
+done:
+  ret i1 %is.wanted
+}
+
+; The layout of a tensor in its root; null, perhaps without an error, unless it is that of its memory, and it is a plain view.
+define internal ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout) {
+entry:
+  %shape.at = alloca ptr
+  load %objects: ALL_OBJECTS
+  if ptr %base == %none: %root else %view
+root:
+  store ptr %shape, ptr %shape.at
+  %whole = call ptr @PyObject_Vectorcall(ptr %contiguous.layout, ptr %shape.at, i64 1, ptr null)
+  br label %found
+view:
+  %is.attached = call i1 @has(ptr %tensor, ptr %detached.name, ptr %false)
+  %is.tracked = call i1 @has(ptr %tensor, ptr %untracked.name, ptr %false)
+  %is.unmapped = call i1 @has(ptr %tensor, ptr %element_map.name, ptr %none)
+  unless %is.attached and %is.tracked and %is.unmapped: ret ptr null
+  br label %plain
+plain:
+  %part = call ptr @PyObject_GetAttr(ptr %tensor, ptr %layout.name)
+  br label %found
+found:
+  %at = phi ptr [ %whole, %root ], [ %part, %plain ]
+  if ptr %at == null: ret ptr null
+  %is.same = call i32 @PyObject_RichCompareBool(ptr %at, ptr %layout, i32 2)
+  if i32 %is.same == 1: ret ptr %at
+  call void @disown(ptr %at)
+  ret ptr null
+}
+
+; A view of a tensor in memory that needs no derivation; others are Python's.
+define internal ptr @view(ptr %objects, ptr %given) {
+entry:
+  %asked = alloca [ASKED x ptr]
+  load %objects: ALL_OBJECTS
+  load %given: 0 ptr tensor, 1 ptr name, 2 ptr arguments
+  %class = call ptr @class_of(ptr %tensor)
+  %count = call i64 @PyTuple_Size(ptr %arguments)
+  %is.constant = call i1 @has(ptr %tensor, ptr %requires_grad.name, ptr %false)
+  unless ptr %class == %tensor.class and i64 %count ule MOST and %is.constant: %python
+  %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
+  get %memory = Array.memory of %array
+  get %node = Array.node of %array
+  if ptr %memory == %none: %left
+  get %buffer = Memory.buffer of %memory
+  get %layout = Memory.layout of %memory
+  get %shape = Node.shape of %node
+  get %dtype = Node.dtype of %node
+  %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name)
+  %is.root = icmp eq ptr %base, %none
+  %root = select i1 %is.root, ptr %tensor, ptr %base
+  %changes = call ptr @PyObject_GetAttr(ptr %root, ptr %changes.name)
+  call void @own(ptr %buffer)
+  call void @own(ptr %layout)
+  %at = call ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout)
+  call void @disown(ptr %layout)
+  if ptr %at == null: %unknown else %put
+put:
+  %next = call ptr @put_all(ptr %asked, ptr %name, ptr %at, ptr %dtype, ptr null)
+  br label %next.argument
+next.argument:
+  %k = phi i64 [ 0, %put ], [ %k.next, %one ]
+  if i64 %k ult %count: %one else %ask
+one:
+  %argument = call ptr @PyTuple_GetItem(ptr %arguments, i64 %k)
+  %place = add i64 %k, 3
+  store ptr %argument, ptr %asked[%place]
+  %k.next = add i64 %k, 1
+  br label %next.argument
+ask:
+  %all = add i64 %count, 3
+  %placed = call ptr @PyObject_Vectorcall(ptr %placed.remembered, ptr %asked, i64 %all, ptr null)
+  call void @disown(ptr %at)
+  if ptr %placed == null: %unknown
+  if ptr %placed == %none: %copied else %all.made
+all.made:
+  %made = call ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, ptr %changes)
+  call void @disown(ptr %placed)
+  br label %end
+copied:
+  call void @disown(ptr %placed)
+  br label %again
+unknown:                                          ; an interrupt is raised here, what the rule raises by Python
+  %problem = call ptr @PyErr_Occurred()
+  if ptr %problem == null: %again else %unknown.problem
+unknown.problem:
+  %is.rules = call i32 @PyErr_ExceptionMatches(ptr %layout.errors)
+  if i32 %is.rules == 0: %end else %clear
+clear:
+  call void @PyErr_Clear()
+  br label %again
+again:
+  %remade = call ptr @PyObject_Vectorcall(ptr %view.by.python, ptr %given, i64 3, ptr null)
+  br label %end
+end:
+  %result = phi ptr [ %made, %all.made ], [ null, %unknown.problem ], [ %remade, %again ]
+  call void @disown(ptr %changes)
+  call void @disown(ptr %buffer)
+  call void @disown(ptr %base)
+  call void @disown(ptr %array)
+  ret ptr %result
+left:
+  call void @disown(ptr %array)
+  br label %python
+python:
+  %by.python = call ptr @PyObject_Vectorcall(ptr %view.by.python, ptr %given, i64 3, ptr null)
+  ret ptr %by.python
+}
+
+; The tensor that views %root in %buffer as %placed says.
+define internal ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, ptr %changes) {
+entry:
+  load %objects: ALL_OBJECTS
+  %array = call ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) else ret ptr null
+  %view = call ptr @tensor_of(ptr %objects, ptr %array, ptr %false)
+  call void @disown(ptr %array)
+  if ptr %view == null: ret ptr null
+  %layout = call ptr @PyTuple_GetItem(ptr %placed, i64 0)
+  %unset = call i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes)
+  if i32 %unset == 0: ret ptr %view
+  call void @disown(ptr %view)
+  ret ptr null
+}
+"""
+
+
+def view_ir() -> str:
+    """The definition of `PyObject* view(objects, given)`, of a tensor, a layout rule's name and its arguments."""
+    return _VIEW.replace("ASKED", str(MOST + 4)).replace("MOST", str(MOST))
