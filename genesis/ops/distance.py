@@ -7,10 +7,9 @@ from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
 from genesis.ops.complex_values import squared_modulus
 from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, pow, relu, rsqrt, sqrt, where
-from genesis.ops.loss import of_one_size, reduced
+from genesis.ops.loss import loss, of_one_size, reduced
 from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import broadcast, cast, composite, floating_dtype, promoted, widened
-from genesis.ops.size_average import takes_size_average
 
 
 # ---- distances ----
@@ -46,8 +45,7 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
 
 
 # ---- losses of numbers ----
-@composite("smooth_l1_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("smooth_l1_loss", 2)
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
     """d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere, of d = input - target (Girshick, 2015)."""
     if beta < 0:
@@ -80,8 +78,7 @@ def huber_loss(
     return cast(reduced("huber_loss", losses, reduction), x.dtype)
 
 
-@composite("kl_div", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("kl_div", 2)
 def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: bool = False) -> Value:
     """target * (log(target) - input) for log-probabilities `input`; with `log_target` the target has logarithms too.
 
@@ -99,8 +96,7 @@ def kl_div(input: Value, target: Value, reduction: str = "mean", log_target: boo
 
 
 # ---- losses of probabilities ----
-@composite("binary_cross_entropy", 2, method=False, namespace="nn.functional")
-@takes_size_average()
+@loss("binary_cross_entropy", 2, autocast=None)
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x; logarithms are clamped at -100."""
     dtype, wide, goal = _probabilities("binary_cross_entropy", input, target)
@@ -123,8 +119,7 @@ def _bounded_log(x: Value) -> Value:
     return where(x == 0, -100, clamp(log(where(x == 0, 1, x)), min=-100))
 
 
-@composite("binary_cross_entropy_with_logits", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("binary_cross_entropy_with_logits", 2)
 def binary_cross_entropy_with_logits(
     input: Value, target: Value, weight: Value | None = None, reduction: str = "mean", pos_weight: Value | None = None
 ) -> Value:
@@ -137,15 +132,13 @@ def binary_cross_entropy_with_logits(
 
 
 # ---- losses of comparisons ----
-@composite("margin_ranking_loss", 3, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("margin_ranking_loss", 3)
 def margin_ranking_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean") -> Value:
     """max(0, -t * (x1 - x2) + margin), for t of 1 or -1."""
     return reduced("margin_ranking_loss", relu(-target * (input1 - input2) + margin), reduction)
 
 
-@composite("hinge_embedding_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("hinge_embedding_loss", 2)
 def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduction: str = "mean") -> Value:
     """x where t is 1, max(0, margin - x) where it is -1."""
     room = margin if input.dtype.is_floating_point else int(margin)
@@ -153,8 +146,7 @@ def hinge_embedding_loss(input: Value, target: Value, margin: float = 1.0, reduc
     return reduced("hinge_embedding_loss", losses, reduction)
 
 
-@composite("soft_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("soft_margin_loss", 2)
 def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """log(1 + exp(-t * x)), for t of 1 or -1."""
     x, t = promoted(input, target)
@@ -162,8 +154,7 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
     return cast(reduced("soft_margin_loss", log1pexp(z), reduction), x.dtype)
 
 
-@composite("cosine_embedding_loss", 3, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("cosine_embedding_loss", 3)
 def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean") -> Value:
     """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
     x, y = promoted(input1, input2)
@@ -173,8 +164,7 @@ def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: f
     return cast(reduced("cosine_embedding_loss", losses, reduction), floating_dtype(x.dtype))
 
 
-@composite("triplet_margin_loss", 3, method=False, autocast="float32", namespace="nn.functional", takes_complex=True)
-@takes_size_average()
+@loss("triplet_margin_loss", 3, takes_complex=True)
 def triplet_margin_loss(
     anchor: Value, positive: Value, negative: Value, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps
 from math import log as ln
 from math import pi
@@ -18,10 +19,19 @@ from genesis.ops.elementwise import exp, log, relu, where
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.ordering import cumsum
 from genesis.ops.reduction import any, mean, sum
-from genesis.ops.registry import cast, composite, expand, floating_dtype, promoted, widened
+from genesis.ops.registry import Operation, Policy, cast, composite, expand, floating_dtype, promoted, widened
 from genesis.ops.size_average import takes_size_average
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
+
+
+def loss(
+    name: str, operands: int, before: str = "reduction", autocast: Policy | None = "float32", takes_complex: bool = False
+) -> Callable[[AnyFunction], Operation]:
+    """Decorator: a function of Values becomes a loss of `nn.functional`, which takes `size_average` before that parameter."""
+    register = composite(
+        name, operands, method=False, autocast=autocast, namespace="nn.functional", takes_complex=takes_complex)
+    return lambda define: register(takes_size_average(before)(define))
 
 
 def reduced(name: str, losses: Value, reduction: str) -> Value:
@@ -53,8 +63,7 @@ def of_one_size(input: Value, target: Value) -> list[Value]:
     return promoted(input, target)
 
 
-@composite("mse_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("mse_loss", 2)
 def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
     """(input - target)^2, times `weight` of the same shape.
 
@@ -68,16 +77,14 @@ def mse_loss(input: Value, target: Value, reduction: str = "mean", weight: Value
     return cast(reduced_by("mse_loss", difference * difference, weight, reduction), x.dtype)
 
 
-@composite("l1_loss", 2, method=False, autocast="float32", namespace="nn.functional", takes_complex=True)
-@takes_size_average()
+@loss("l1_loss", 2, takes_complex=True)
 def l1_loss(input: Value, target: Value, reduction: str = "mean", weight: Value | None = None) -> Value:
     """|input - target|, times `weight`; see `mse_loss`."""
     x, y = of_one_size(input, target)
     return reduced_by("l1_loss", abs(x - y), weight, reduction)
 
 
-@composite("cross_entropy", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average("ignore_index")
+@loss("cross_entropy", 2, "ignore_index")
 def cross_entropy(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
@@ -170,8 +177,7 @@ def _per_class(weight: Value | None, like: Value, axis: int) -> Value | float:
     return expand(reshape_value(weight, (weight.shape[0],) + (1,) * (like.ndim - axis - 1)), like.shape)
 
 
-@composite("nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average("ignore_index")
+@loss("nll_loss", 2, "ignore_index")
 def nll_loss(
     input: Value, target: Value, weight: Value | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Value:
@@ -184,8 +190,7 @@ def nll_loss(
 
 
 # ---- likelihoods ----
-@composite("poisson_nll_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average("eps")
+@loss("poisson_nll_loss", 2, "eps")
 def poisson_nll_loss(
     input: Value, target: Value, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Value:
@@ -247,8 +252,7 @@ def _rows(name: str, input: Value, target: Value, want: tuple[int, ...]) -> Valu
     return widened(input)
 
 
-@composite("multi_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("multi_margin_loss", 2)
 @_vectors
 def multi_margin_loss(
     input: Value, target: Value, p: int = 1, margin: float = 1.0, weight: Value | None = None, reduction: str = "mean"
@@ -273,8 +277,7 @@ def multi_margin_loss(
     return cast(reduced("multi_margin_loss", losses, reduction), input.dtype)
 
 
-@composite("multilabel_margin_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-@takes_size_average()
+@loss("multilabel_margin_loss", 2)
 @_vectors
 def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
     """The sum over the targets and all other classes of max(0, 1 - input[target] + input[class]), divided by the number of
@@ -294,8 +297,7 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean")
     return cast(reduced("multilabel_margin_loss", losses, reduction), input.dtype)
 
 
-@composite("multilabel_soft_margin_loss", 2, method=False, namespace="nn.functional")
-@takes_size_average()
+@loss("multilabel_soft_margin_loss", 2, autocast=None)
 def multilabel_soft_margin_loss(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
     """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`."""
     x, t = promoted(input, target)
