@@ -18,7 +18,7 @@ import re
 from genesis.runtime.executor_ir import program_ir
 from genesis.runtime.instruction_set import INSTRUCTIONS
 from genesis.runtime.object_words import VERSION
-from genesis.runtime.owning_ir import owning_ir
+from genesis.runtime.owning_ir import OWNING
 
 NUMBER_OF = {instruction.name: number for number, instruction in enumerate(INSTRUCTIONS)}
 HEADER_WORDS, WORDS = 6, 5  # of a table, and of an instruction
@@ -125,11 +125,6 @@ define internal ptr @slot_of(ptr %object, i64 %slot) alwaysinline {
   ret ptr %value.at
 }
 
-define internal ptr @class_of(ptr %object) alwaysinline {
-  %class = load ptr, ptr %object[1]
-  ret ptr %class
-}
-
 OWNING
 
 declare ptr @PyTuple_GetItem(ptr, i64)
@@ -159,7 +154,7 @@ def interpret_ir() -> str:
         "CASES": " ".join(f"i64 {number}, label %{name}" for name, number in NUMBER_OF.items()),
         "BODIES": "\n".join(instruction.blocks for instruction in INSTRUCTIONS),
         "VALUES": ", ".join(f"[ %{name}.value, %{putting} ]" for name, _, _, putting in INSTRUCTIONS if putting),
-        "OWNING": owning_ir(),
+        "OWNING": OWNING,
     }
     text = re.sub("|".join(parts), lambda name: parts[name[0]], _INTERPRET)
     return program_ir() + text.replace("VERSION_OFFSET", str(VERSION or 0))

@@ -1,4 +1,4 @@
-"""Reference counting as LLVM IR: `void own(object)`, and `void disown(object)`, which accepts null."""
+"""Any object as LLVM IR: `void own(object)`, `void disown(object)`, which accepts null, and `ptr class_of(object)`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 """
 
-
-def owning_ir() -> str:
-    """The functions for this interpreter."""
-    return _OWNING if sys.version_info < (3, 12) else _OWNING_BY_CALLS
+OWNING = (_OWNING if sys.version_info < (3, 12) else _OWNING_BY_CALLS) + """
+define internal ptr @class_of(ptr %object) alwaysinline {
+  %class = load ptr, ptr %object[1]
+  ret ptr %class
+}
+"""

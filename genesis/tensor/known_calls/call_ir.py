@@ -9,15 +9,15 @@ import re
 from collections.abc import Mapping, Sequence
 
 from genesis.runtime.object_words import slot_offset
-from genesis.runtime.owning_ir import owning_ir
-from genesis.tensor.known_calls.key_ir import key_ir
+from genesis.runtime.owning_ir import OWNING
+from genesis.tensor.known_calls.key_ir import KEY
 from genesis.tensor.known_calls.lock_ir import locked_ir
-from genesis.tensor.known_calls.look_ir import look_ir
-from genesis.tensor.known_calls.present_ir import present_ir
-from genesis.tensor.known_calls.record_ir import record_ir
-from genesis.tensor.known_calls.setting_ir import setting_token_ir
-from genesis.tensor.known_calls.tensor_ir import tensor_token_ir
-from genesis.tensor.known_calls.thread_ir import thread_ir
+from genesis.tensor.known_calls.look_ir import LOOK
+from genesis.tensor.known_calls.present_ir import PRESENT
+from genesis.tensor.known_calls.record_ir import RECORD
+from genesis.tensor.known_calls.setting_ir import SETTING_TOKEN
+from genesis.tensor.known_calls.tensor_ir import TENSOR_TOKEN
+from genesis.tensor.known_calls.thread_ir import THREAD
 from genesis.tensor.known_calls.trace_ir import trace_ir
 from genesis.tensor.known_calls.view_ir import view_ir
 
@@ -77,13 +77,13 @@ Slotted = Mapping[str, type]  # classes with slots, by their names
 
 def call_ir(kinds: Slotted, names: Names) -> str:
     """The module that defines `genesis_call(self, given, count)` of `operation`, `arguments`, `attributes`, `bare`."""
-    functions = tensor_token_ir() + setting_token_ir() + key_ir() + record_ir() + trace_ir() + thread_ir()
+    functions = TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD
     return _module(functions + locked_ir("genesis_call", "call_in_thread"), kinds, names)
 
 
 def look_at_values_ir(kinds: Slotted, names: Names) -> str:
     """The module that defines `PyObject* genesis_look(self, given, count)`, of a tensor, and whether it is read as a number."""
-    return _module(look_ir() + locked_ir("genesis_look", "look"), kinds, names)
+    return _module(LOOK + locked_ir("genesis_look", "look"), kinds, names)
 
 
 def views_ir(kinds: Slotted, names: Names) -> str:
@@ -102,7 +102,7 @@ def _module(functions: str, kinds: Slotted, names: Names) -> str:
         used = [f"{number} ptr {name}" for number, name in enumerate(names) if f"%{name}" in function]
         return function.replace("ALL_OBJECTS", ", ".join(used))
 
-    functions = "".join(map(with_objects, re.split("^(?=define )", present_ir() + functions, flags=re.MULTILINE)))
+    functions = "".join(map(with_objects, re.split("^(?=define )", PRESENT + functions, flags=re.MULTILINE)))
     functions = functions.replace("OBJECT_NEW", str(len(names)))
     text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, functions, flags=re.MULTILINE)
-    return structs + text + owning_ir() + _DECLARATIONS
+    return structs + text + OWNING + _DECLARATIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 LONGEST = 4096  # of a list of tensors: tokens lie on the stack
 
-_KEY = """
+KEY = """
 define internal void @disown_all(ptr %items, i64 %count) {
 entry:
 next:
@@ -120,9 +120,4 @@ fail:
   call void @disown_all(ptr %tokens, i64 %k)
   ret ptr null
 }
-"""
-
-
-def key_ir() -> str:
-    """The definition of `PyObject* tuple_of_tokens(objects, trace, mode, operation, arguments)`."""
-    return _KEY.replace("LONGEST", str(LONGEST))
+""".replace("LONGEST", str(LONGEST))

@@ -1,8 +1,6 @@
 """A look at values as LLVM IR: known ones are computed by the instructions of their plan, and read, without Python."""
 
-from __future__ import annotations
-
-_LOOK = """
+LOOK = """
 ; Have an array's trace flushed by instructions that know it. Returns 1 if it was, 0 if Python has to, -1 with an error.
 define internal i64 @flushed(ptr %objects, ptr %array) {
   %given = alloca ptr
@@ -212,8 +210,3 @@ fail:
   ret ptr null
 }
 """
-
-
-def look_ir() -> str:
-    """The definition of `PyObject* look(objects, given)`, of a tensor, and whether it is to be read as one number."""
-    return _LOOK

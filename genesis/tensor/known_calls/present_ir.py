@@ -1,8 +1,6 @@
 """The present array of a tensor as LLVM IR, and what is common to all that reads tensors."""
 
-from __future__ import annotations
-
-_PRESENT = """
+PRESENT = """
 ; Store an object where another one was.
 define internal void @replace(ptr %at, ptr %object) alwaysinline {
   %former = load ptr, ptr %at
@@ -10,11 +8,6 @@ define internal void @replace(ptr %at, ptr %object) alwaysinline {
   store ptr %object, ptr %at
   call void @disown(ptr %former)
   ret void
-}
-
-define internal ptr @class_of(ptr %object) alwaysinline {
-  %class = load ptr, ptr %object[1]
-  ret ptr %class
 }
 
 ; Store four objects, as arguments of a function; returns the place for the next one.
@@ -86,8 +79,3 @@ fail:
   ret ptr null
 }
 """
-
-
-def present_ir() -> str:
-    """The definition of `PyObject* present_array(objects, tensor)`, functions of classes and references, and `tensor_of`."""
-    return _PRESENT

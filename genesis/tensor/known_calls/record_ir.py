@@ -1,8 +1,6 @@
 """A call's step of the trace and the tensors of its results as LLVM IR."""
 
-from __future__ import annotations
-
-_RECORD = """
+RECORD = """
 ; The tensor of the value at a position of the trace, which is a new reference.
 define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
   load %objects: ALL_OBJECTS
@@ -142,8 +140,3 @@ fail:
   ret ptr null
 }
 """
-
-
-def record_ir() -> str:
-    """The definition of `PyObject* record(objects, trace, mode, grad, given, code, offset, scope)`."""
-    return _RECORD

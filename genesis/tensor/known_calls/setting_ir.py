@@ -1,8 +1,6 @@
 """Tokens of numbers, names, dtypes and tuples of ints as LLVM IR."""
 
-from __future__ import annotations
-
-_SETTING_TOKEN = """
+SETTING_TOKEN = """
 ; The token of an argument of this class at position %k; null without an error if Python has to find it.
 define internal ptr @setting_token(ptr %objects, ptr %trace, ptr %operation, i64 %k, ptr %argument, ptr %class) {
   load %objects: ALL_OBJECTS
@@ -81,8 +79,3 @@ other:
   ret ptr null
 }
 """
-
-
-def setting_token_ir() -> str:
-    """The definition of `PyObject* setting_token(objects, trace, operation, position, argument, class)`."""
-    return _SETTING_TOKEN

@@ -4,9 +4,7 @@ the trace.
 Only making a tuple may run finalizers, so nothing is borrowed across that but what the call itself owns.
 """
 
-from __future__ import annotations
-
-_TENSOR_TOKEN = """
+TENSOR_TOKEN = """
 ; Append a step to a trace. Returns the position of its first node.
 define internal ptr @advance(ptr %trace, ptr %added) {
   call void @own(ptr %added)
@@ -175,8 +173,3 @@ other.array:
   ret ptr null
 }
 """
-
-
-def tensor_token_ir() -> str:
-    """The definitions of `PyObject* tensor_token(objects, trace, mode, tensor)` and `PyObject* advance(trace, step)`."""
-    return _TENSOR_TOKEN

@@ -1,8 +1,6 @@
 """A call in its thread as LLVM IR: the open trace, modes, and the user's line."""
 
-from __future__ import annotations
-
-_THREAD = """
+THREAD = """
 ; The code object of the nearest caller outside genesis, and its instruction, as `user_line` finds them.
 define internal ptr @user_line(ptr %objects, ptr %offset.at) {
 entry:
@@ -141,8 +139,3 @@ fail:
   ret ptr null
 }
 """
-
-
-def thread_ir() -> str:
-    """The definition of `PyObject* call_in_thread(objects, given)`, of `operation`, `arguments`, `attributes` and `bare`."""
-    return _THREAD
