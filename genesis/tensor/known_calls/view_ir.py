@@ -7,7 +7,6 @@ MOST = 8  # arguments of a view
 _VIEW = """
 ; An array over %buffer, as `Array.placed(buffer, *placed)`.
 define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
-entry:
   load %objects: ALL_OBJECTS
   %layout = call ptr @PyTuple_GetItem(ptr %placed, i64 0)
   %node = call ptr @PyTuple_GetItem(ptr %placed, i64 1)
@@ -41,7 +40,6 @@ fail:
 
 ; The storage of a root, which is a new reference; made if there is none.
 define internal ptr @storage_of(ptr %objects, ptr %root) {
-entry:
   load %objects: ALL_OBJECTS
   %former = call ptr @PyObject_GetAttr(ptr %root, ptr %storage.name)
   if ptr %former != %none: ret ptr %former
@@ -56,7 +54,6 @@ entry:
 ; Make a tensor a view of %root when that had counted so many %changes, as `share_storage` does. Returns 0, or another number
 ; with an error.
 define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes) {
-entry:
   load %objects: ALL_OBJECTS
   %storage = call ptr @storage_of(ptr %objects, ptr %root)
   if ptr %storage == null: ret i32 -1
@@ -73,21 +70,16 @@ entry:
 
 ; Whether an attribute of a tensor is an object; false where it has none.
 define internal i1 @has(ptr %tensor, ptr %name, ptr %wanted) {
-entry:
   %found = call ptr @PyObject_GetAttr(ptr %tensor, ptr %name)
   %is.wanted = icmp eq ptr %found, %wanted
   call void @disown(ptr %found)
-  if ptr %found == null: %clear else %done
-clear:
+  if ptr %found != null: ret i1 %is.wanted
   call void @PyErr_Clear()
-  br label %done
-done:
   ret i1 %is.wanted
 }
 
 ; The layout of a tensor in its root; null, perhaps without an error, unless it is that of its memory, and it is a plain view.
 define internal ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout) {
-entry:
   %shape.at = alloca ptr
   load %objects: ALL_OBJECTS
   if ptr %base == %none: %root else %view
@@ -100,10 +92,8 @@ view:
   %is.tracked = call i1 @has(ptr %tensor, ptr %untracked.name, ptr %false)
   %is.unmapped = call i1 @has(ptr %tensor, ptr %element_map.name, ptr %none)
   unless %is.attached and %is.tracked and %is.unmapped: ret ptr null
-  br label %plain
 plain:
   %part = call ptr @PyObject_GetAttr(ptr %tensor, ptr %layout.name)
-  br label %found
 found:
   %at = phi ptr [ %whole, %root ], [ %part, %plain ]
   if ptr %at == null: ret ptr null
@@ -115,7 +105,6 @@ found:
 
 ; A view of a tensor in memory that needs no derivation; others are Python's.
 define internal ptr @view(ptr %objects, ptr %given) {
-entry:
   %asked = alloca [ASKED x ptr]
   load %objects: ALL_OBJECTS
   load %given: 0 ptr tensor, 1 ptr name, 2 ptr arguments
@@ -142,10 +131,9 @@ entry:
   if ptr %at == null: %unknown else %put
 put:
   %next = call ptr @put_all(ptr %asked, ptr %name, ptr %at, ptr %dtype, ptr null)
-  br label %next.argument
 next.argument:
   %k = phi i64 [ 0, %put ], [ %k.next, %one ]
-  if i64 %k ult %count: %one else %ask
+  unless i64 %k ult %count: %ask
 one:
   %argument = call ptr @PyTuple_GetItem(ptr %arguments, i64 %k)
   %place = add i64 %k, 3
@@ -173,10 +161,8 @@ unknown.problem:
   if i32 %is.rules == 0: %end else %clear
 clear:
   call void @PyErr_Clear()
-  br label %again
 again:
   %remade = call ptr @PyObject_Vectorcall(ptr %view.by.python, ptr %given, i64 3, ptr null)
-  br label %end
 end:
   %result = phi ptr [ %made, %all.made ], [ null, %unknown.problem ], [ %remade, %again ]
   call void @disown(ptr %changes)
@@ -186,7 +172,6 @@ end:
   ret ptr %result
 left:
   call void @disown(ptr %array)
-  br label %python
 python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %view.by.python, ptr %given, i64 3, ptr null)
   ret ptr %by.python
@@ -194,7 +179,6 @@ python:
 
 ; The tensor that views %root in %buffer as %placed says.
 define internal ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, ptr %changes) {
-entry:
   load %objects: ALL_OBJECTS
   %array = call ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) else ret ptr null
   %view = call ptr @tensor_of(ptr %objects, ptr %array, ptr %false)
