@@ -117,7 +117,7 @@ def _checking(builtin: F, is_asked: Callable[[], object], name: str = "") -> F:
     """`builtin`, by way of `routed` where there are overrides and it `is_asked`."""
     name, code = name or builtin.__name__, builtin.__code__
     has_more = code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-    if code.co_argcount == 1 and not has_more:  # Measured: 130 ns less
+    if code.co_varnames[: code.co_argcount] == ("self",) and not has_more:  # Measured: 130 ns less
         def public(self: Any) -> Any:
             return routed(name, builtin, (self,), {}) if OVERRIDES and is_asked() else builtin(self)
     else:  # not `x[i]`: CPython moves the user's instruction on once it calls `__getitem__` of two arguments often
