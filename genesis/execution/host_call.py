@@ -13,6 +13,7 @@ from genesis.ops.reference import widened_arrays
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.devices import Device
 from genesis.runtime.memory import fetched
+from genesis.tracing.recording_hooks import unwatched
 
 if TYPE_CHECKING:
     from genesis.lower import Lowered
@@ -28,6 +29,7 @@ class Caller(Protocol):
     host_calls: dict[int, BoundCall]  # by node, since their first run
 
 
+@unwatched
 def call_host(plan: Caller, call: HostCall, slots: Sequence[Any], device: Device) -> None:
     """Compute a host operation on the memory that a run's slots point to, on `device`."""
     bound = plan.host_calls.get(call.node)

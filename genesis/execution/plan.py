@@ -22,6 +22,7 @@ from genesis.runtime.plan_cache import plan_cache
 from genesis.runtime.references import collector_paused, owned_elsewhere
 from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
+from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.trace import Array, Trace
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def key_of(trace: Trace, outputs: tuple[int, ...]) -> Key:
     return outputs, get_num_threads(), planned_threads(), trace.device.memory, trace.released, trace.lost
 
 
+@unwatched
 def _new_plan(trace: Trace, key: Key, lowered: Lowered | None = None) -> Plan:
     began = timeline.start()
     outputs, threads, *_ = cast(tuple[Any, ...], key)
