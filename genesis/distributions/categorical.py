@@ -47,9 +47,7 @@ class Categorical(ProbsOrLogits):
             logits = logits - logits.logsumexp(-1, True)
         self._declare(validate_args, probs=probs, logits=logits)
 
-    @property
-    def _num_events(self) -> int:
-        return self._param.shape[-1]
+    _num_events = formula(lambda d: d._param.shape[-1])
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -94,9 +92,7 @@ class OfCategories(Distribution):
     def _expanded(self, batch_shape: tuple[int, ...]) -> dict[str, object]:
         return {**super()._expanded(batch_shape), "_categorical": self._categorical.expand(batch_shape)}
 
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
+    _param = formula(lambda d: d._categorical._param)
 
     @property
     def param_shape(self) -> Size:
@@ -149,9 +145,7 @@ class Multinomial(OfCategories):
         self.total_count = total_count
         self._declare_categories(Categorical(probs, logits, validate_args), validate_args)
 
-    @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> constraints.Constraint:
-        return constraints.multinomial(self.total_count)
+    support = constraints.dependent_property(lambda d: constraints.multinomial(d.total_count), is_discrete=True, event_dim=1)
 
     def sample(self, sample_shape: Extents = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -62,10 +62,7 @@ class Pareto(Composed):
     def _parts(self) -> tuple[Distribution, list[Transform]]:
         return Exponential(self.alpha, validate_args=False), [ExpTransform(), AffineTransform(0, self.scale)]
 
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        return constraints.greater_than_eq(self.scale)
-
+    support = constraints.dependent_property(lambda d: constraints.greater_than_eq(d.scale), is_discrete=False, event_dim=0)
     entropy = method(lambda self: (self.scale / self.alpha).log() + 1 + 1 / self.alpha)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from genesis.distributions import constraints
 from genesis.distributions.categorical import Categorical
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.utils import joint_shape
+from genesis.distributions.utils import formula, joint_shape
 from genesis.ir.annotations import Extents
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
@@ -65,9 +65,7 @@ class MixtureSameFamily(Distribution):
         probs = self._mixture_distribution.probs
         return probs.reshape(*probs.shape, *[1] * self._event_ndims)
 
-    @property
-    def mean(self) -> Tensor:
-        return (self._weights() * self._component_distribution.mean).sum(-1 - self._event_ndims)
+    mean = formula(lambda d: (d._weights() * d._component_distribution.mean).sum(-1 - d._event_ndims))
 
     @property
     def variance(self) -> Tensor:

@@ -33,9 +33,7 @@ class Uniform(Distribution):
     def __post_init__(self) -> None:
         self._require(lambda: self.low < self.high, "low must be less than high")
 
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        return constraints.interval(self.low, self.high)
+    support = constraints.dependent_property(lambda d: constraints.interval(d.low, d.high), is_discrete=False, event_dim=0)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """low + u (high - low)."""
