@@ -15,7 +15,6 @@ from typing import NamedTuple
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes
-from genesis.lower.simplify import resimplified
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
@@ -84,43 +83,15 @@ def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int])
         read[index] = Node("cat", values, {}, read[index].shape, read[index].dtype)
     live = live_nodes(read, graph.outputs)
     result = Rewriting(graph)
-    there: dict[tuple[tuple[int, ...], int], int] = {}  # concatenations, by their inputs
-    shared = False
     for index, node in enumerate(graph.nodes):
         if not live[index]:
             result.put(-1)
         elif index in sums:
-            whole = _found_there(result, node, found[index], there)
-            shared |= whole is not None
-            if whole is None:
-                pieces = tuple(_pieces(result, node, sums[index], found[index]))
-                whole = result.append(Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype))
-            result.put(whole)
+            pieces = tuple(_pieces(result, node, sums[index], found[index]))
+            result.put(result.append(Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype)))
         else:
-            if node.op == "cat":
-                there.setdefault((tuple([result.new_index[i] for i in node.inputs]), node.attrs["dim"]), len(result.nodes))
             result.copy(node)
-    return resimplified(result.finished()) if shared else result.finished()  # views of one that has another shape
-
-
-def _found_there(
-    result: Rewriting, node: Node, slices: _Slices, there: dict[tuple[tuple[int, ...], int], int]
-) -> int | None:
-    """An existing concatenation (`there`) whose pieces have the memory layout of the slices of `node`, viewed in its shape."""
-    bases = tuple([_as_it_lies(result.nodes, result.new_index[value]) for _, _, value in slices.parts])
-    found = there.get((bases, 0)) if slices.rows == 1 else None
-    if found is None or result.nodes[found].numel != node.numel:  # there are gaps
-        return None
-    return reshape_value(result.value(found), node.shape).index
-
-
-def _as_it_lies(nodes: Sequence[Node], index: int) -> int:
-    """The value that another one is a reshaping view of."""
-    while (node := nodes[index]).op == "view" and (nodes[node.inputs[0]].numel == node.numel and not node.attrs["offset"]
-                                                   and tuple(node.attrs["strides"]) == contiguous_strides(node.shape)
-                                                   and "barrier" not in node.attrs):
-        index = node.inputs[0]
-    return index
+    return result.finished()
 
 
 def _pieces(result: Rewriting, node: Node, axis: int, slices: _Slices) -> Iterator[int]:

@@ -26,25 +26,6 @@ becomes
 %2 = cat(%1, %0, dim=1) : float32[2, 5]
 return %2
 
-# a concatenation of the same is there already
-%0 = input() : float32[2, 3]
-%1 = input() : float32[2, 3]
-%2 = cat(%0, %1, dim=0) : float32[4, 3]
-%3 = exp(%2) : float32[4, 3]
-%4 = constant(value=0) : float32[]
-%5 = expand(%4, shape=(2, 2, 3), strides=(0, 0, 0), offset=0) : float32[2, 2, 3]
-%6 = put(%5, %1, shape=(2, 3), strides=(3, 1), offset=6) : float32[2, 2, 3]
-%7 = put(%5, %0, shape=(2, 3), strides=(3, 1), offset=0) : float32[2, 2, 3]
-%8 = add(%6, %7) : float32[2, 2, 3]
-return %3, %8
-becomes
-%0 = input() : float32[2, 3]
-%1 = input() : float32[2, 3]
-%2 = cat(%0, %1, dim=0) : float32[4, 3]
-%3 = exp(%2) : float32[4, 3]
-%4 = reshape(%2, shape=(2, 2, 3), strides=(6, 3, 1), offset=0) : float32[2, 2, 3]
-return %3, %4
-
 # of three, all are; what lies between them is zero
 %0 = input() : float32[2, 3]
 %1 = constant(value=0) : float32[]
