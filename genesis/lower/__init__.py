@@ -11,7 +11,7 @@ from genesis.lower.allocate import allocate, donations
 from genesis.lower.apply_formulas import apply_formulas
 from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.drop_bases import drop_bases
-from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels
+from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels, elide_parts
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
@@ -95,6 +95,7 @@ def lower(
     stages = fuse_tiles(nodes, stages, values, target)
     if target.sequential_tiles is None:
         stages = elide_copies_of_kernels(nodes, fuse_epilogues(nodes, stages, values, target), values)
+        stages = elide_parts(nodes, stages, values)
     stages = overlap_collectives(nodes, stages)
     inputs = [i for i, node in enumerate(nodes) if node.op == "input"]
     schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)

@@ -3,18 +3,23 @@
 Before: stages in order. After: the same without such copies. That is safe where the copy reads the whole result, is its only
 reader, and nothing else writes to its target (but for other parts of a `cat`). The result then needs no memory. Copies of
 products are elided before loops are formed, so that their tiles see the final layout; those of kernels after, outside loops.
+A result that others read, too, is where it is joined if that is one stretch of memory: the steps of a recurrent layer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
+from genesis.lower.group import WRITES
 from genesis.lower.kernel import KernelArg
+from genesis.lower.rewriting import base_of
 from genesis.lower.stages import Call, Matrix, Product, Stage
 from genesis.ops.layout import Layout
 
@@ -45,6 +50,80 @@ def elide_copies_of_kernels(nodes: Sequence[Node], stages: Sequence[Stage], outp
                 copies.add(id(copy))
     result = [[moved.get(id(call), call) for call in stage if id(call) not in copies] for stage in stages]
     return [stage for stage in result if stage]
+
+
+def elide_parts(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> list[Stage]:
+    """The stages without copies of whole values to stretches of concatenations, where all who read the values find them."""
+    stage_of = [number for number, stage in enumerate(stages) for _ in stage]
+    calls = [call for stage in stages for call in stage]
+    ends = [*accumulate(map(len, stages), initial=0)]
+    users: dict[int, set[int]] = {}
+    for number, call in enumerate(calls):
+        for value in (*call.reads, *call.writes):
+            users.setdefault(value, set()).add(number)
+    copied_into = {base_of(nodes, node.inputs[0]) for node in nodes if node.op in WRITES}
+    gone: set[int] = set()
+    for number, copy in enumerate(calls):
+        found = _stretch(nodes, copy)
+        if found is None or found.source in outputs or found.source in copied_into:
+            continue
+        source, target = found.source, found.target.value
+        own, others = users[source] - {number}, users[target] - {number}
+        beside = any(  # where the source lies there, one of two calls would write near what the other touches
+            n != m and m in others and (source in calls[n].writes or target in calls[m].writes)
+            for n in own for m in range(*ends[stage_of[n] : stage_of[n] + 2]))
+        if not beside and all(_may_move(calls[n], source) for n in own):
+            for n in own:
+                calls[n] = _moved(calls[n], source, found.target, nodes[source].dtype.itemsize)
+            users[target] |= users.pop(source)
+            gone.add(number)
+    result = [[calls[n] for n in range(first, end) if n not in gone] for first, end in pairwise(ends)]
+    return [stage for stage in result if stage]
+
+
+class _Stretch(NamedTuple):
+    """A copy of all of `source`, in its own order, to the address `target`."""
+
+    source: int
+    target: KernelArg
+
+
+def _stretch(nodes: Sequence[Node], copy: Call) -> _Stretch | None:
+    """What a call copies as it lies to adjacent elements of a concatenation; None if it does anything else."""
+    steps = _steps(copy) if isinstance(copy, KernelCall) else None
+    if steps is None:
+        return None
+    (source,), (step, target, _) = copy.reads, steps
+    axes = [(stride, extent, there) for (extent, stride), there in step.items() if extent > 1]
+    adjacent = 1
+    for stride, extent, there in sorted(axes):
+        if not stride == there == adjacent:
+            return None
+        adjacent *= extent
+    computed = nodes[source].op not in (*WRITES, "input") and nodes[target.value].op == "cat"
+    return _Stretch(source, target) if computed and adjacent == nodes[source].numel else None
+
+
+def _may_move(call: Call, value: int) -> bool:
+    """Whether a call's access to a value is known, and counted from where the value begins: not so with tiles and epilogues."""
+    if isinstance(call, KernelCall):
+        return not any(i.name in ("load_at", "scatter") and i.access is not None
+                       and call.kernel.words[i.access.pointer].value == value for i in call.kernel.instructions)
+    return isinstance(call, Product) and not call.epilogue and not call.summed
+
+
+def _moved(call: Call, value: int, target: KernelArg, itemsize: int) -> KernelCall | Product:
+    """The call with `value` at the address `target`."""
+    if isinstance(call, Product):
+        return call._replace(**{name: x._replace(value=target.value, layout=x.layout._replace(
+            offset=x.layout.offset + target.extra // itemsize)) for name in "abc" if (x := getattr(call, name)).value == value})
+    assert isinstance(call, KernelCall)
+    words = [w if w.value != value or w.kind not in ("pointer", "stream") else
+             w._replace(value=target.value, extra=w.extra + target.extra if w.kind == "pointer" else w.extra)
+             for w in call.kernel.words]
+    reads, writes = (
+        tuple(dict.fromkeys(target.value if v == value else v for v in values)) for values in (call.reads, call.writes))
+    return call._replace(kernel=call.kernel.filled(words), reads=reads, writes=writes)
 
 
 def _copied(

@@ -143,6 +143,12 @@ def each_once(writes: Sequence[Footprint], size: int) -> bool:
     return bool((times == 1).all())
 
 
+def covers(writes: Sequence[Footprint], read: Footprint) -> bool:
+    """Whether every element that is read has been written."""
+    written = [_offsets(write.offset, write.axes) for write in writes]
+    return bool(written) and bool(np.isin(_offsets(read.offset, read.axes), np.concatenate(written)).all())
+
+
 def same_elements(write: Footprint, offset: int, axes: Axes) -> bool:
     """Whether a footprint touches exactly the elements at `offset` along `axes`."""
     if not numel(extent for extent, _ in write.axes):

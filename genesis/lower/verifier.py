@@ -5,7 +5,7 @@ which maps each range of bytes to the value last written there. It shares no cod
 that every donation happens: without some of them memory overlaps less. It proves:
 
 1. Each access lies within its value, and each value within its memory.
-2. A launch reads a value only when all of it has been written and nothing has overwritten it.
+2. A launch reads a value, or a stretch of a concatenation, only when all of it has been written and nothing has overwritten it.
 3. Each element of a value is written once, except where a copy is written into (`put`, `scatter`) and where terms accumulate.
 4. Calls that run in parallel, and tiles of a loop or of an epilogue, touch nothing that another one writes; calls may write
    parts of one concatenation.
@@ -32,6 +32,7 @@ from genesis.lower.build import KernelCall
 from genesis.lower.footprint import (
     Footprint,
     Tiles,
+    covers,
     each_once,
     footprints,
     goes_in_step,
@@ -187,12 +188,14 @@ class _Program:
             if low < high and not each.anywhere and not first <= low < high <= end:
                 raise self.fail(each.value, f"has elements {first} to {end}, and {low} to {high} are touched")
             if not each.writes:
-                self._check_there(each.value)
+                self._check_there(each)
         if not has_all_terms(self.nodes, part):
             raise self.fail(next(each.value for each in touched if each.writes), "is not reduced over all terms")
         for write in [each for each in touched if each.writes]:
             for read in [each for each in touched if not each.writes]:
-                if self.spans[read.value].overlaps(self.spans[write.value]) and (
+                apart = read.value == write.value and not read.anywhere and (
+                    read.range[1] <= write.range[0] or write.range[1] <= read.range[0])  # stretches of a concatenation
+                if self.spans[read.value].overlaps(self.spans[write.value]) and not apart and (
                         in_loop or not self._is_in_step(part, read, write)):
                     raise self.fail(read.value, f"is read when %{write.value} may have been written over it")
         for value in dict.fromkeys([each.value for each in touched if each.writes]):
@@ -208,10 +211,12 @@ class _Program:
         alike = all(a == b for extent, a, b in zip(part.extents, *steps, strict=True) if extent > 1)
         return size == wide and start == target and alike and goes_in_step(part.kernel, read, write)
 
-    def _check_there(self, value: int) -> None:
+    def _check_there(self, read: Footprint) -> None:
+        value = read.value
         if value in self.lost:
             raise self.fail(value, f"is read after {self.lost[value]}")
-        if self.to_come.get(value):
+        joins = self.nodes[value].op == "cat" and not read.anywhere
+        if self.to_come.get(value) and not (joins and covers(self.written.get(value, ()), read)):
             raise self.fail(value, f"is read, and {self.to_come[value]} calls have yet to write to it")
         if value not in self.holds.get(self.spans[value].memory, ()):
             raise self.fail(value, "is read, and nothing has written it")
@@ -295,7 +300,7 @@ class _Program:
             kind, own = self.schedule.locations[value].kind, number < len(values) - saved
             if kind == "arena" or (own and (kind == "input" or value in values[:number])):
                 raise self.fail(value, f"is a result, and lies {'where another one does' if kind == 'output' else 'there'}")
-            self._check_there(value)
+            self._check_there(self._whole(value))
             low, high = Footprint(value, False, offset, (), tuple(zip(shape, strides, strict=True))).range
             if low < high and not self._whole(value).range[0] <= low < high <= self._whole(value).range[1]:
                 raise self.fail(value, f"has no elements {low} to {high}, which a result is to be")
