@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from genesis.autograd.derivation import node_name
 from genesis.autograd.regathered import Regathered
+from genesis.execution.failure import lost
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
-from genesis.execution.realize import lost, readable
+from genesis.execution.realize import readable
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import PRIMITIVES, Operation, expand
 from genesis.ops.transient import CHEAP, gathered_alone, is_transient, read_inputs

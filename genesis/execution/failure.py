@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from genesis.execution.plan import Plan, collectives_of
-from genesis.ir.errors import also_runtime_error
+from genesis.ir.errors import OutOfRangeError, SingularError, also_runtime_error
 from genesis.runtime.completion import UnfinishedError
 from genesis.runtime.groups import CollectiveError
 from genesis.runtime.memory import Buffer
@@ -97,6 +98,14 @@ def _returned(array: Array) -> None:
     if isinstance(buffer, Buffer):
         buffer.version, buffer.change, buffer.origin = former.version, former.change, former.origin
         array.memory = Memory(buffer, array.memory.layout, array.node.dtype)
+
+
+def lost(trace: Trace) -> RuntimeError:
+    """The error for values that a failed flush has lost: of the failure's class, as other code may have met that one first."""
+    kind = next(filter(partial(isinstance, trace.failure), (OutOfRangeError, SingularError)), RuntimeError)
+    error = kind(f"this value was lost, for what it depends on failed: {trace.failure}")
+    error.__cause__ = trace.failure
+    return error
 
 
 def lose_all(trace: Trace, plan: Plan, problem: UnfinishedError) -> Exception:

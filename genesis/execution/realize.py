@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.execution.failure import LOSSES
+from genesis.execution.failure import LOSSES, lost
 from genesis.execution.flush import flush
 from genesis.execution.interrupted_run import go_on, has_overwritten
 from genesis.execution.plan import collectives_of, held_arrays
@@ -58,16 +58,9 @@ def is_interrupted(array: Array) -> bool:
     return array.memory is None and array.trace is not None and array.trace.closed is BUSY
 
 
-def lost(trace: Trace) -> RuntimeError:
-    """The error for values that a failed flush has lost."""
-    error = RuntimeError(f"this value was lost, for what it depends on failed: {trace.failure}")
-    error.__cause__ = trace.failure
-    return error
-
-
 def _read_while_busy(trace: Trace, array: Array) -> Memory:
     """The memory of a value whose trace is BUSY: already computed by its run, or computed separately from unchanged inputs,
-    without an effect on the trace."""
+    without an effect on the trace. If that fails, so will the trace, and what a tensor is to keep then is read in its place."""
     run, index = trace.run, array.index
     if has_overwritten(run):
         go_on(run, trace)  # its inputs are gone, so finish the run: the interrupted code will find it done
@@ -80,10 +73,19 @@ def _read_while_busy(trace: Trace, array: Array) -> Memory:
                        if not isinstance(before, int) and (new := tensor._array).trace is trace]
             trace.read_while_busy = _computed_by_twin(trace, written if array in written else [*held_arrays(trace), array])
         found = trace.read_while_busy
-    memory: Memory | None = found.get(index)
+    memory: Memory | None = found.get(index) or _kept(trace, array)
     if memory is None:
         raise lost(trace)
     return memory
+
+
+def _kept(trace: Trace, array: Array) -> Memory | None:
+    """What a tensor that holds `array`, which is lost, had before, and gets back; None if no tensor does."""
+    former = [before for tensor, before, _ in reversed(trace.written)
+              if not isinstance(before, int) and tensor._array is array]
+    pending = [before for before in former if before.memory is None]
+    computed = _computed_by_twin(trace, pending) if pending else {}
+    return next(filter(None, [before.memory or computed.get(before.index) for before in former]), None)
 
 
 def _computed_by_twin(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory]:
@@ -99,4 +101,5 @@ def _computed_by_twin(trace: Trace, arrays: Sequence[Array]) -> dict[int, Memory
     handles = twin.handles(wanted)
     with contextlib.suppress(*LOSSES):  # readers of lost values get the error
         flush(twin)
+    trace.failure = trace.failure or twin.failure
     return {handle.index: handle.memory for handle in handles if handle.memory is not None}

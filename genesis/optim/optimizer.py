@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
-from genesis.execution.failure import take_back_writes
+from genesis.execution.failure import lost, take_back_writes
 from genesis.execution.flush import flush_all
 from genesis.ir.annotations import Arguments, Options, Tree
 from genesis.ir.errors import ArgumentError
@@ -151,6 +151,9 @@ class Optimizer(Hooked, Stateful):
                     self.part.share()
                 if thread_state.recorder is None:  # under `genesis.compile` the step is part of the function's program
                     flush_all()
+            for trace in recorded:
+                if trace.lost:  # a signal handler has met the failure first
+                    raise lost(trace)
         except BaseException:
             for trace in unflushed():
                 if trace.run is None:  # which has not been left half done

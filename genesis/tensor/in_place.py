@@ -286,13 +286,13 @@ def _store(root: Tensor, value: Tensor) -> None:
             value._array.memory = memory
             root._array = value._array
     else:
-        trace, array = value._array.trace, root._array
-        if trace is None or trace.done:  # eager mode has computed the value, so nothing can take it back
-            pass
+        trace, array, reference = value._array.trace, root._array, weakref.ref(root)
+        if trace is None or trace.done:  # nothing can take it back: it has been computed, or raises here if it was lost
+            realize(value._array)  # elsewhere nothing is called, and so no signal handler comes between
         elif memory is not None:
-            trace.written.append((root, array, root._changes))
+            trace.written += ((root, array, root._changes),)
         elif array.trace is trace:  # hold no reference to a pending array, not even the tensor's
-            trace.written.append((weakref.ref(root), array.index, root._changes))
+            trace.written += ((reference, array.index, root._changes),)
         root._array = value._array
     root._changes += 1
     if value._array.node.differentiable:

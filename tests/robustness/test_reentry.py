@@ -13,6 +13,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.capture.replay.entry import Entry
 from genesis.runtime.memory import host_pool
 from genesis.tracing.state import readers_of
 
@@ -28,6 +30,7 @@ from .training import model
 
 SECONDS = 60  # in which there are so many handlers on the busiest machine
 HANDLERS = 100
+MOMENTS = 80
 PAUSE = 0.002
 
 
@@ -39,9 +42,9 @@ class Training:
         self.optimizer = genesis.optim.Adam(self.model.parameters(), lr=0.01)
         self.step = genesis.compile(self._step) if compiled else self._step
 
-    def _step(self) -> genesis.Tensor:
+    def _step(self, targets: genesis.Tensor | None = None) -> genesis.Tensor:
         self.optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(self.model(self.inputs) * 2.5, self.targets)
+        loss = nn.functional.cross_entropy(self.model(self.inputs) * 2.5, self.targets if targets is None else targets)
         loss.backward()
         self.optimizer.step()
         return loss
@@ -92,6 +95,53 @@ def test_a_handler_at_any_moment_changes_nothing_of_a_step(compiled):
         assert all_alike(after, undisturbed.state()), moments.where
         for value, old, new in zip(*saved, before, after, strict=True) if saved else ():
             assert alike(value, old) or alike(value, new), moments.where
+        before = after
+
+
+BETWEEN_CALLS = {False: ("_store", "step", "flush_all", "flush"), True: ("_store", "step", "flush", "_commit", "task")}
+FAILING = "_execute", "lose", "take_back_writes"
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("handler", ["tells", "is silent", "comes as it fails"])
+def test_a_handler_as_a_step_fails_takes_nothing_from_it(compiled, handler, monkeypatch):
+    """It reads what the step will leave; or, between two calls, meets the failure, of which the step is told as well."""
+    monkeypatch.setattr(Entry, "settle", lambda self: None)  # Python goes on replaying, and can be interrupted
+    disturbed, undisturbed = Training(compiled), Training(compiled)
+    good, bad = disturbed.targets.clone(), disturbed.targets.clone()
+    bad[3] = 1000
+
+    def steps(training: Training) -> None:
+        """One that succeeds, and one that does not."""
+        training.step(good).item()
+        with pytest.raises(RuntimeError, match=r"index 1000|NoneType"):  # None is a gradient that was taken back meanwhile
+            training.step(bad).item()
+
+    within = FAILING if handler == "comes as it fails" else BETWEEN_CALLS[compiled]
+    count = moments_of(partial(steps, undisturbed), within)
+    while not all_alike(disturbed.state(), undisturbed.state()):
+        steps(disturbed)
+    before = disturbed.state()
+    for moment in range(1, count + 1, 1 + count // MOMENTS):
+        saved: list[list[np.ndarray]] = []
+        errors: list[IndexError] = []
+
+        def look(saved: list[list[np.ndarray]] = saved, errors: list[IndexError] = errors) -> None:
+            try:
+                saved.append(disturbed.state())
+            except IndexError as error:
+                errors.append(error)
+                if handler == "tells":
+                    raise
+
+        moments = Moments(moment, within, look)
+        moments.during(partial(steps, disturbed))
+        steps(undisturbed)
+        after = undisturbed.state()
+        assert all_alike(disturbed.state(), after), moments.where
+        assert not errors or handler != "comes as it fails", moments.where
+        for value, old, new in zip(*saved, before, after, strict=True) if saved else ():
+            assert value.size == 1 or alike(value, old) or alike(value, new), moments.where  # steps may be counted already
         before = after
 
 

@@ -205,8 +205,8 @@ class Entry:
                 continue
             graded = self._gradients(values, leaves, made) if position == last else []
             former = [(tensor, tensor._grad) for tensor, _ in graded]
-            _commit(step, roots, handles, graded, commit)
             try:
+                _commit(step, roots, handles, graded, commit)
                 flush(trace, step.program.task(handles, is_whole=position == self._pure))
             except BaseException:
                 new = frozenset(values.values())
