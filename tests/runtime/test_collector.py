@@ -36,3 +36,37 @@ def test_what_others_froze_stays_frozen():
         print(gc.get_freeze_count() > before // 2 > 0)
     """
     assert run_python(frozen) == "True"
+
+
+def test_a_plan_is_old_at_once_and_garbage_from_before_it_is_collected():
+    planned = """
+        import gc, weakref
+        import genesis
+        from genesis.execution.plan import Plan
+        class Ring:
+            pass
+        collected = []
+        gc.callbacks.append(lambda phase, info: collected.append(info["generation"]))
+        ring = Ring()
+        ring.itself, seen = ring, weakref.ref(ring)
+        del ring
+        genesis.ones(3).exp().sum().item()
+        print(seen() is None, any(type(part) is Plan for part in gc.get_objects(generation=2)), 2 in collected, gc.isenabled())
+    """
+    assert run_python(planned) == "True True False True"
+
+
+def test_with_the_collector_off_a_plan_collects_nothing():
+    planned = """
+        import gc, weakref
+        import genesis
+        class Ring:
+            pass
+        gc.disable()
+        ring = Ring()
+        ring.itself, seen = ring, weakref.ref(ring)
+        del ring
+        genesis.ones(3).exp().sum().item()
+        print(seen() is None, gc.isenabled(), gc.collect() > 0, seen() is None)
+    """
+    assert run_python(planned) == "False False True True"
