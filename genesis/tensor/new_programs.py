@@ -21,9 +21,8 @@ from genesis.tracing.source_line import user_line
 from genesis.tracing.state import open_trace, thread_state, unflushed
 from genesis.tracing.trace import LOCK, Trace
 
-MOST_WHOLE = 8  # programs that a place leaves whole: a few sizes that recur run faster so
+MOST_WHOLE = 3  # programs that a place leaves whole: a few sizes that recur run faster so
 RECURRING = 8  # flushes of a part before what follows joins it: AdamW then finds gradients in the cache (a GPT 14 ms, not 18)
-RETURNING = 64  # flushes of a first part before a program that returns to places is planned whole, which takes as long as that
 LEAST_NODES = 16  # of a part: smaller ones save less than a flush more costs
 LEAST_KNOWN = 64  # nodes that another program begins with too, for them to be a part
 LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one call of a module, as over time
@@ -39,7 +38,7 @@ class _Part:
 
     Attributes:
         scopes: of the last call at each place.
-        returned: the places that calls have returned to.
+        returned: the places that calls have returned to, also in the parts before.
         asked: the number of calls before the last new one, -1 before the first, infinite once the trace is not ended any more.
         follows: whether the trace continues another one, and
         goes_on: whether another continues it.
@@ -47,11 +46,11 @@ class _Part:
 
     __slots__ = ("asked", "follows", "goes_on", "returned", "scopes")
 
-    def __init__(self, trace: Trace, follows: bool = False) -> None:
+    def __init__(self, trace: Trace, before: _Part | None = None) -> None:
         self.scopes = {_place(code, offset, scope): scope for _, code, offset, scope, _ in trace.lines}
-        self.returned: set[Place] = set()
+        self.returned: set[Place] = set() if before is None else before.returned
         self.asked: float = -1
-        self.follows, self.goes_on = follows, False
+        self.follows, self.goes_on = before is not None, False
 
 
 _parts: WeakKeyDictionary[Trace, _Part] = WeakKeyDictionary()
@@ -77,7 +76,7 @@ def ended_before(trace: Trace) -> bool:
     part.asked = len(trace.lines)
     if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
         return False
-    if returns and not part.follows and _recurs(trace, RETURNING):
+    if returns and not (forks or part.follows) and _recurs(trace, returns):
         part.asked = inf
         return False
     _end(trace, part if returns or part.follows else None)
@@ -90,20 +89,20 @@ def _forks(trace: Trace, part: _Part) -> bool:
     return len(trace.step.children) > MOST_WHOLE or (part.follows and (is_known or bool(trace.step.plans)))
 
 
-def _returns_too_often(trace: Trace, part: _Part) -> bool:
-    """Whether the new call is at a place to which too many other programs have returned."""
+def _returns_too_often(trace: Trace, part: _Part) -> int:
+    """How many other programs have returned to the place of the new call, if too many; else 0."""
     code, offset = user_line(1)
     scope = innermost.scope
     place = _place(code, offset, scope)
     before = part.scopes.get(place, part)
     part.scopes[place] = scope
     if code is None or len(trace.nodes) < (LEAST_ROUNDS if before is scope else LEAST_NODES):
-        return False
+        return 0
     counts, at = _met.setdefault(code, Counter()), place[1:]
-    if before is not part and place not in part.returned:
+    if before is not part and place not in part.returned and not trace.step.plans:  # a part that has ended here is no new one
         part.returned.add(place)
         counts[at] += 1
-    return counts[at] > MOST_WHOLE
+    return counts[at] if counts[at] > MOST_WHOLE else 0
 
 
 def _end(trace: Trace, part: _Part | None) -> None:
@@ -114,7 +113,7 @@ def _end(trace: Trace, part: _Part | None) -> None:
     flush(trace)
     if part is not None:
         following = open_trace(trace.device)
-        _parts[following] = _Part(following, follows=True)
+        _parts[following] = _Part(following, part)
 
 
 def flush_part(following: Trace | None = None) -> None:
@@ -137,7 +136,8 @@ def _may_flush() -> bool:
 
 def _is_one_of_many(trace: Trace) -> bool:
     code, offset = user_line(1)
-    if code is None:
+    part = _parts.get(trace)
+    if code is None or (part is not None and part.asked == inf):
         return False
     counts = _met.setdefault(code, Counter())
     if not trace.step.plans:  # one that ends here each time, as before a look, is no new one

@@ -145,7 +145,7 @@ def test_a_program_is_ended_at_all_of_its_places_from_the_same_size_on(monkeypat
 
 
 def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
-    sizes = [*range(20, 20 + MOST_WHOLE // 2)] * 5
+    sizes = [*range(20, 20 + MOST_WHOLE - 1)] * 5
     before = counts["flushes"]
     planned = planned_nodes(monkeypatch, ragged, sizes)
     assert counts["flushes"] - before <= len(sizes) + 3  # of the setup
@@ -154,7 +154,6 @@ def test_a_few_sizes_that_recur_stay_whole_programs(monkeypatch):
 
 @pytest.mark.parametrize("loss", [ragged, sentences])
 def test_parts_that_recur_become_a_whole_program(monkeypatch, loss):
-    monkeypatch.setattr(new_programs, "RETURNING", RECURRING)
     sizes = [*range(20, 20 + 2 * MOST_WHOLE)]
     planned = planned_nodes(monkeypatch, loss, [*sizes, *[sizes[-1]] * (RECURRING + 8)])
     first, again = planned[: len(sizes)], planned[len(sizes) :]
