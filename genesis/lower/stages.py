@@ -10,6 +10,7 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.group import FULL
 from genesis.lower.index_map import PLAIN, AxisGroups
+from genesis.lower.kernel import Kernel, of_code
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
 from genesis.ops.registry import PRIMITIVES
@@ -82,6 +83,8 @@ class Product(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
+        if not self.epilogue:
+            return self.a.value, self.b.value
         here = self.writes
         return (self.a.value, self.b.value, *(v for call in self.epilogue for v in call.reads if v not in here))
 
@@ -172,8 +175,13 @@ def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
 def may_fail(call: Call) -> bool:
     """Whether a call may fail, because an index is out of range or Python raises."""
     return any(
-        part.fails if isinstance(part, HostCall) else
-        isinstance(part, KernelCall) and any(word.kind == "fault" for word in part.kernel.words) for part in parts(call))
+        part.fails if isinstance(part, HostCall) else isinstance(part, KernelCall) and _has_fault(part.kernel)
+        for part in parts(call))
+
+
+@of_code
+def _has_fault(kernel: Kernel) -> bool:
+    return any(word.kind == "fault" for word in kernel.words)
 
 
 # ---- the cost model ----

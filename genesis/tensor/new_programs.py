@@ -23,6 +23,7 @@ from genesis.tracing.trace import LOCK, Trace
 
 MOST_WHOLE = 3  # programs that a place leaves whole: a few sizes that recur run faster so
 RECURRING = 8  # flushes of a part before what follows joins it: AdamW then finds gradients in the cache (a GPT 14 ms, not 18)
+RETURNING = 64  # flushes of a first part before a program that returns to places is planned whole; fewer where others are fewer
 LEAST_NODES = 16  # of a part: smaller ones save less than a flush more costs
 LEAST_KNOWN = 64  # nodes that another program begins with too, for them to be a part
 LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one call of a module, as over time
@@ -76,7 +77,7 @@ def ended_before(trace: Trace) -> bool:
     part.asked = len(trace.lines)
     if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
         return False
-    if returns and not (forks or part.follows) and _recurs(trace, returns):
+    if returns and not (forks or part.follows) and _recurs(trace, min(returns, RETURNING)):
         part.asked = inf
         return False
     _end(trace, part if returns or part.follows else None)

@@ -15,7 +15,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import PARALLEL_COST
-from genesis.lower.kernel import Kernel, KernelArg
+from genesis.lower.kernel import Kernel, KernelArg, of_code
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall, Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
@@ -163,10 +163,12 @@ def _kernel_launches(
 
 
 def _cost(call: KernelCall) -> int:
-    per_element = sum(
-        PRIMITIVES[i.name].cost if i.name in PRIMITIVES else 1 for i in call.kernel.instructions if i.level == "full"
-    )
-    return numel(call.extents) * max(per_element, 1)
+    return numel(call.extents) * _cost_of_point(call.kernel)
+
+
+@of_code
+def _cost_of_point(kernel: Kernel) -> int:
+    return max(1, sum(PRIMITIVES[i.name].cost if i.name in PRIMITIVES else 1 for i in kernel.instructions if i.level == "full"))
 
 
 def _block(

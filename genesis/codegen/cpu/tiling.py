@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from genesis.lower.kernel import REDUCTIONS, Kernel
+from genesis.lower.kernel import REDUCTIONS, Kernel, of_code
 from genesis.runtime.machine_code import target
 from genesis.runtime.system import IS_ARM
 
@@ -120,6 +120,7 @@ def register_lanes(kernel: Kernel) -> int:
     return (vector_bytes() >> (halved and _halves_vectors())) // max(sizes, default=4)
 
 
+@of_code
 def spreads_lanes(kernel: Kernel) -> bool:
     """Whether lanes are some elements apart: a register's then take several of memory, and short rows leave some empty."""
     # Zen 4, one thread, transforms of 64 channels of 32 x 32, whose rows have 8 tiles, 1.8 to 1.1 ms; of 32 channels of 16 x 16
@@ -135,6 +136,7 @@ def _is_memory_bound(kernel: Kernel) -> bool:
     return kernel.work < MEMORY_WORK and not _reduces(kernel)
 
 
+@of_code
 def _only_writes(kernel: Kernel) -> bool:
     """Whether what a kernel reads varies over fewer axes than what it writes, as the factors of an outer product."""
     return not any(i.name in ("load", "load_at") and len(i.varies) == len(kernel.axes) for i in kernel.instructions)
@@ -146,6 +148,7 @@ def _halves_vectors() -> bool:
     return vector_bytes() == 64 and target()[1] == "znver4"
 
 
+@of_code
 def _reduces(kernel: Kernel) -> bool:
     return any("over" in dict(i.attrs) for i in kernel.instructions)
 
