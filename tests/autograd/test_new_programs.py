@@ -249,6 +249,31 @@ def test_a_growing_sequence_plans_each_layer_once(monkeypatch):
     assert layer < first + last < 3 * layer
 
 
+def test_parts_begin_where_layers_do_not_where_calls_within_a_layer_recur(monkeypatch):
+    """The two calls of `Linear` in a layer are no rounds of a loop, so the first layer is planned as the others."""
+    planned, lower = [], plans.read_or_lower
+    monkeypatch.setattr(plans, "read_or_lower", lambda nodes, *rest: planned.append(len(nodes)) or lower(nodes, *rest))
+
+    class Layer(genesis.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.both = genesis.nn.LayerNorm(8), genesis.nn.Sequential(genesis.nn.Linear(8, 8), genesis.nn.Linear(8, 8))
+
+        def forward(self, x):
+            return x + self.both(self.norm(x)).softmax(-1).exp().tanh()
+
+    layers, places = [Layer() for _ in range(5)], genesis.randn(40, 8)
+    for length in range(20, 20 + MOST_WHOLE + 4):
+        planned.clear()
+        x = (genesis.ones(length, 8) * 2).exp().sin().cos().tanh() + places[:length]
+        for layer in layers:
+            x = layer(x)
+        x.sum().backward()
+        layers[0].norm.weight.grad.tolist()
+    before, layer, last, *backward = planned
+    assert before < layer / 2 and layer == last and len(backward) <= 3, planned
+
+
 def test_what_runs_between_parts_keeps_its_order_and_its_gradients(monkeypatch):
     monkeypatch.setattr(new_programs, "MOST_WHOLE", 1)
 

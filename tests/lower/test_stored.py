@@ -21,6 +21,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelCache
 from genesis.runtime.speeds import ROUND
+from genesis.tensor import new_programs
 from genesis.tracing.trie import fresh_roots
 from tests.runtime.kernels import run_python
 
@@ -93,6 +94,7 @@ def test_what_is_read_is_what_was_lowered(step, directory, monkeypatch):
         return found
 
     fresh_roots()
+    new_programs._met.clear()
     monkeypatch.setattr(plan, "read_or_lower", compared)
     assert trained(step) == expected
     assert counts["plans_read"] - before == len(files(directory)) > 0
