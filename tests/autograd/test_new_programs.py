@@ -257,7 +257,8 @@ def test_parts_begin_where_layers_do_not_where_calls_within_a_layer_recur(monkey
     class Layer(genesis.nn.Module):
         def __init__(self):
             super().__init__()
-            self.norm, self.both = genesis.nn.LayerNorm(8), genesis.nn.Sequential(genesis.nn.Linear(8, 8), genesis.nn.Linear(8, 8))
+            self.norm = genesis.nn.LayerNorm(8)
+            self.both = genesis.nn.Sequential(genesis.nn.Linear(8, 8), genesis.nn.Linear(8, 8))
 
         def forward(self, x):
             return x + self.both(self.norm(x)).softmax(-1).exp().tanh()
