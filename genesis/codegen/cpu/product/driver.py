@@ -53,26 +53,26 @@ class _Driver(WordKernel):
     def _panel(self, item: ir.Value) -> None:
         b, word = self.builder, self.words
         number = b.urem(item, word["panels"])
-        by_columns = b.icmp_signed("!=", word["by_columns"], I64(0))
-        low = b.mul(number, word["height"])
-        high = b.add(low, word["height"])
+        by_columns = word["by_columns"].differs(0)
+        low = number * word["height"]
+        high = low + word["height"]
         rows = b.select(by_columns, I64(0), low), self._least(b.select(by_columns, word["m"], high), word["m"])
         columns = b.select(by_columns, low, I64(0)), self._least(b.select(by_columns, high, word["n"]), word["n"])
         left, right, c = (self._matrix(name, item) for name in "abc")
-        strips = self._moved(word["workspace"], b.mul(self.worker, word["per_worker"]))
+        strips = self._moved(word["workspace"], self.worker * word["per_worker"])
         a_blocks = self._moved(strips, word["a_block"])
         with counted(b, I64(0), word["k"], word["depth"]) as k_first:
-            along = k_first, self._least(b.sub(word["k"], k_first), word["depth"])
-            add = b.or_(b.icmp_signed("!=", k_first, I64(0)), b.icmp_signed(">=", item, word["adds_from"]))
+            along = k_first, self._least(word["k"] - k_first, word["depth"])
+            add = k_first.differs(0) | (item >= word["adds_from"])
             with counted(b, *columns, word["columns"]) as column:
-                last_column = self._least(b.add(column, word["columns"]), columns[1])
+                last_column = self._least(column + word["columns"], columns[1])
                 with counted(b, *rows, word["rows"]) as row:
-                    block = (row, self._least(b.add(row, word["rows"]), rows[1])), (column, last_column)
+                    block = (row, self._least(row + word["rows"], rows[1])), (column, last_column)
                     packed = self._left(left, block[0], along, a_blocks)
-                    fresh = b.icmp_signed("==", row, rows[0])
+                    fresh = row.equals(rows[0])
                     self._tiles(c, block, along, packed, (right, strips, fresh, rows), add)
-                    all_terms = b.icmp_signed("==", b.add(k_first, along[1]), word["k"])
-                    with b.if_then(b.and_(all_terms, b.icmp_signed("==", last_column, columns[1]))):
+                    all_terms = (k_first + along[1]).equals(word["k"])
+                    with b.if_then(all_terms & last_column.equals(columns[1])):
                         self._followers(block[0])
 
     def _followers(self, rows: Sequence[ir.Value]) -> None:
@@ -81,17 +81,17 @@ class _Driver(WordKernel):
         kernel_type = ir.FunctionPointer(self.function.function_type)
         # In blocks of 256 KB: an update finds the gradient in the second-level cache. Kernels with column sums gained nothing.
         with counted(b, I64(0), self.words["followers"]) as number:
-            entry = b.gep(self.words["table"], [b.mul(number, I64(3))], source_etype=I64)
+            entry = b.gep(self.words["table"], [number * 3], source_etype=I64)
             kernel, words, items = (
                 b.load(b.gep(entry, [I64(at)], source_etype=I64), typ=typ)
                 for at, typ in enumerate((kernel_type, POINTER, I64)))
-            b.call(kernel, [*(b.mul(row, items) for row in rows), words, self.worker])
+            kernel(*(row * items for row in rows), words, self.worker)
 
     def _matrix(self, name: str, item: ir.Value) -> ir.Value:
         b, word = self.builder, self.words
         batch = b.udiv(item, word["panels"])
         outer, inner = b.udiv(batch, word["batch_inner"]), b.urem(batch, word["batch_inner"])
-        return self._moved(self._moved(word[name], b.mul(outer, word[f"{name}_outer"])), b.mul(inner, word[f"{name}_inner"]))
+        return self._moved(self._moved(word[name], outer * word[f"{name}_outer"]), inner * word[f"{name}_inner"])
 
     def _left(
         self, source: ir.Value, rows: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value
@@ -101,18 +101,18 @@ class _Driver(WordKernel):
         """
         b, size, (k_first, k), distance = self.builder, I64(self.tile.rows), along, self.words["lda"]
         # Contiguous rows become strips, too: tiles on strips take fewer instructions, which count beside a busy sibling thread.
-        is_transposed = b.icmp_signed("!=", self.words["a_transposed"], I64(0))
-        in_place = b.icmp_signed("!=", self.words["a_in_place"], I64(0))
+        is_transposed = self.words["a_transposed"].differs(0)
+        in_place = self.words["a_in_place"].differs(0)
         row, step = b.select(is_transposed, I64(1), distance), b.select(is_transposed, distance, I64(1))
-        start = self._element(source, b.add(b.mul(rows[0], row), b.mul(k_first, step)))
-        pitch = b.add(self.words["depth"], I64(self.tile.lanes))
+        start = self._element(source, rows[0] * row + k_first * step)
+        pitch = self.words["depth"] + self.tile.lanes
         run, *tables = (self.words[f"a_{name}"] for name in ("run", "lines", "terms"))
-        by_offsets = b.icmp_signed("!=", run, I64(0))
-        in_runs = b.and_(by_offsets, b.not_(is_transposed))
-        with b.if_then(b.not_(in_place)), b.if_else(in_runs) as (lines, strips):
+        by_offsets = run.differs(0)
+        in_runs = by_offsets & ~is_transposed
+        with b.if_then(~in_place), b.if_else(in_runs) as (lines, strips):
             with lines:
-                first = self._element(source, b.mul(rows[0], distance))
-                count, terms = b.sub(rows[1], rows[0]), (k_first, b.add(k_first, k))
+                first = self._element(source, rows[0] * distance)
+                count, terms = rows[1] - rows[0], (k_first, k_first + k)
                 self.by_offsets.copy_runs(self, first, distance, count, tables[1], run, terms, target, pitch)
             with strips, b.if_else(by_offsets) as (apart, near):
                 with apart:
@@ -121,30 +121,30 @@ class _Driver(WordKernel):
                     with adjacent:
                         self._pack_strips(source, distance, rows, along, target, self.tile.rows, I64(CHUNK))
                     with across:
-                        self._transpose_strips(start, distance, b.sub(rows[1], rows[0]), k, target)
+                        self._transpose_strips(start, distance, rows[1] - rows[0], k, target)
         length = strip_elements(self.tile, self.tile.rows, k, b)
-        packed = [b.select(in_runs, *pair) for pair in ((b.mul(pitch, size), length), (pitch, I64(1)), (I64(1), size))]
-        pairs = zip((b.mul(row, size), row, step), packed, strict=True)
+        packed = [b.select(in_runs, *pair) for pair in ((pitch * size, length), (pitch, I64(1)), (I64(1), size))]
+        pairs = zip((row * size, row, step), packed, strict=True)
         return b.select(in_place, start, target), *(b.select(in_place, *pair) for pair in pairs)
 
     def _right(self, source: ir.Value, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value) -> None:
         """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
         b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.words["ldb"]
-        end = self._least(b.add(column, I64(size)), last)
+        end = self._least(column + size, last)
         run, *tables = (self.words[f"b_{name}"] for name in ("run", "lines", "terms"))
-        is_transposed = b.icmp_signed("!=", self.words["b_transposed"], I64(0))
-        with b.if_else(b.icmp_signed("!=", run, I64(0))) as (by_offsets, in_steps):
+        is_transposed = self.words["b_transposed"].differs(0)
+        with b.if_else(run.differs(0)) as (by_offsets, in_steps):
             with by_offsets:
-                terms = k_first, b.add(k_first, k)
+                terms = k_first, k_first + k
                 runs, operand = (run, self.words["b_step"]), (source, *tables, self.words["terms"])
                 self.by_offsets.pack(self, operand, runs, is_transposed, (column, end), terms, target)
             with in_steps, b.if_else(is_transposed) as (far, near):
                 with near:
                     self._pack_strips(source, distance, (column, end), along, target, size, k)
                 with far:
-                    start = self._element(source, b.add(b.mul(column, distance), k_first))
+                    start = self._element(source, column * distance + k_first)
                     for first in firsts(self.tile, size):
-                        b.call(self.transposing, [start, distance, b.sub(end, column), I64(first), k, target, I64(size)])
+                        self.transposing(start, distance, end - column, I64(first), k, target, I64(size))
 
     def _pack_strips(
         self, source: ir.Value, distance: ir.Value, lines: Sequence[ir.Value], along: Sequence[ir.Value], target: ir.Value,
@@ -154,11 +154,11 @@ class _Driver(WordKernel):
         b, (k_first, k) = self.builder, along
         pitch = strip_elements(self.tile, size, k, b)
         with counted(b, I64(0), k, terms) as chunk, counted(b, lines[0], lines[1], size) as line:
-            start = self._line(self._element(source, b.mul(b.add(k_first, chunk), distance)), line)
-            offset = b.add(b.mul(b.sdiv(b.sub(line, lines[0]), I64(size)), pitch), b.mul(chunk, I64(size)))
+            start = self._line(self._element(source, (k_first + chunk) * distance), line)
+            offset = b.sdiv(line - lines[0], I64(size)) * pitch + chunk * size
             strip = self._element(target, offset)
-            left, length = self._least(b.sub(lines[1], line), I64(size)), self._least(b.sub(k, chunk), terms)
-            b.call(self.packing[size], [start, distance, left, length, strip])
+            left, length = self._least(lines[1] - line, I64(size)), self._least(k - chunk, terms)
+            self.packing[size](start, distance, left, length, strip)
 
     def _transpose_strips(
         self, start: ir.Value, distance: ir.Value, rows: ir.Value, k: ir.Value, target: ir.Value
@@ -167,10 +167,10 @@ class _Driver(WordKernel):
         b, size = self.builder, self.tile.rows
         pitch = strip_elements(self.tile, size, k, b)
         with counted(b, I64(0), rows, size) as row:
-            strip = self._element(target, b.mul(b.udiv(row, I64(size)), pitch))
-            lines, left = self._element(start, b.mul(row, distance)), self._least(b.sub(rows, row), I64(size))
+            strip = self._element(target, b.udiv(row, I64(size)) * pitch)
+            lines, left = self._element(start, row * distance), self._least(rows - row, I64(size))
             for first in firsts(self.tile, size):
-                b.call(self.transposing, [lines, distance, left, I64(first), k, strip, I64(size)])
+                self.transposing(lines, distance, left, I64(first), k, strip, I64(size))
 
     def _gather_strips(
         self, source: ir.Value, tables: Sequence[ir.Value], rows: Sequence[ir.Value], along: Sequence[ir.Value],
@@ -180,7 +180,7 @@ class _Driver(WordKernel):
         b, size = self.builder, self.tile.rows
         pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], b.add(*along))
         with counted(b, rows[0], rows[1], size) as line:
-            strip = self._element(target, b.mul(b.sdiv(b.sub(line, rows[0]), I64(size)), pitch))
+            strip = self._element(target, b.sdiv(line - rows[0], I64(size)) * pitch)
             self.by_offsets.gather(self, (source, *tables, self.words["terms"]), size, (line, rows[1]), terms, strip)
 
     def _tiles(
@@ -192,41 +192,41 @@ class _Driver(WordKernel):
         b, tile, (rows, columns), (k_first, k), (a, a_strip, a_row, a_step) = self.builder, self.tile, block, along, left
         right, packed_b, fresh, all_rows = strips
         # Strips that no further block of rows will read take one another's place, in a cache.
-        once = b.icmp_signed("<=", b.sub(all_rows[1], all_rows[0]), self.words["rows"])
+        once = all_rows[1] - all_rows[0] <= self.words["rows"]
         b_strip = b.select(once, I64(0), strip_elements(tile, tile.columns, k, b))
-        in_strips = b.icmp_signed("!=", self.words["b_strips"], I64(0))
-        fresh = b.and_(fresh, b.not_(in_strips))
-        strips_of_a = b.icmp_signed("!=", a_strip, b.mul(a_row, I64(tile.rows)))
+        in_strips = self.words["b_strips"].differs(0)
+        fresh = fresh & ~in_strips
+        strips_of_a = a_strip.differs(a_row * tile.rows)
         unlike = functools.reduce(b.or_, [self.words[name] for name in ("b_transposed", "b_run", "only")])
-        by_rows = b.and_(fresh, b.icmp_signed("==", unlike, I64(0)))  # rows of B, of which tiles need all terms
+        by_rows = fresh & unlike.equals(0)  # rows of B, of which tiles need all terms
         with counted(b, columns[0], columns[1], tile.columns) as column:
-            strip_b = self._element(packed_b, b.mul(b.sdiv(b.sub(column, columns[0]), I64(tile.columns)), b_strip))
-            there = b.add(b.mul(b.udiv(column, I64(tile.columns)), self.words["b_strips"]), b.mul(k_first, I64(tile.columns)))
+            strip_b = self._element(packed_b, b.sdiv(column - columns[0], I64(tile.columns)) * b_strip)
+            there = b.udiv(column, I64(tile.columns)) * self.words["b_strips"] + k_first * tile.columns
             strip_b = b.select(in_strips, self._element(right, there), strip_b)
-            n = b.sub(columns[1], column)
+            n = columns[1] - column
             # The first block of rows packs the strip, its first tile where that can; the others reuse it.
-            by_tile = b.and_(by_rows, b.icmp_signed(">=", n, I64(tile.columns)))
-            apart = b.and_(fresh, b.not_(by_tile))
+            by_tile = by_rows & (n >= tile.columns)
+            apart = fresh & ~by_tile
             with b.if_then(apart):
                 first, length = self._terms_of_strip(all_rows, column, k_first, k)
-                target = self._element(strip_b, b.mul(first, I64(tile.columns)))
-                self._right(right, column, columns[1], (b.add(k_first, first), length), target)
-            with self._tiles_of_rows(rows, b.not_(strips_of_a)) as (row, m, shorter):
-                number = b.sub(row, rows[0])
-                in_strip = b.mul(b.udiv(number, I64(tile.rows)), a_strip)
-                strip_a = self._element(a, b.select(strips_of_a, in_strip, b.mul(number, a_row)))
-                corner = self._element(c, b.add(b.mul(row, self.words["ldc"]), column))
-                ends = b.add(row, I64(tile.rows)), b.add(column, I64(tile.columns))
+                target = self._element(strip_b, first * tile.columns)
+                self._right(right, column, columns[1], (k_first + first, length), target)
+            with self._tiles_of_rows(rows, ~strips_of_a) as (row, m, shorter):
+                number = row - rows[0]
+                in_strip = b.udiv(number, I64(tile.rows)) * a_strip
+                strip_a = self._element(a, b.select(strips_of_a, in_strip, number * a_row))
+                corner = self._element(c, row * self.words["ldc"] + column)
+                ends = row + tile.rows, column + tile.columns
                 first, length = self._terms((row, column), ends, k_first, k)
-                start_a = self._element(strip_a, b.mul(first, a_step))
-                start_b = self._element(strip_b, b.mul(first, I64(tile.columns)))
+                start_a = self._element(strip_a, first * a_step)
+                start_b = self._element(strip_b, first * tile.columns)
                 # Without terms there is nothing to add, but the first to write still stores zeros.
                 arguments = [length, start_a, a_row, a_step, start_b, corner, self.words["ldc"], m, n, add]
-                with b.if_else(b.and_(by_tile, b.icmp_signed("==", row, rows[0]))) as (packs, reads):
+                with b.if_else(by_tile & row.equals(rows[0])) as (packs, reads):
                     with packs:
-                        source = self._line(self._element(right, b.mul(k_first, self.words["ldb"])), column)
+                        source = self._line(self._element(right, k_first * self.words["ldb"]), column)
                         self._call(self.packing_tiles, m, shorter, [*arguments, source, self.words["ldb"]])
-                    with reads, b.if_then(b.or_(b.icmp_signed(">", length, I64(0)), b.not_(add))):
+                    with reads, b.if_then((length > 0) | ~add):
                         self._tile(m, n, shorter, strips_of_a, arguments)
 
     @contextmanager
@@ -243,13 +243,13 @@ class _Driver(WordKernel):
         b.position_at_end(header)
         row = b.phi(I64)
         row.add_incoming(rows[0], before)
-        left = b.sub(rows[1], row)
-        b.cbranch(b.icmp_signed(">", left, I64(0)), body, after)
+        left = rows[1] - row
+        b.cbranch(left > 0, body, after)
         b.position_at_end(body)
-        fit = b.and_(b.icmp_signed(">", left, I64(high)), b.icmp_signed("<=", left, I64(2 * middle)))
-        shorter = b.and_(fit, anywhere)
+        fit = (left > high) & (left <= 2 * middle)
+        shorter = fit & anywhere
         yield row, left, shorter
-        row.add_incoming(b.add(row, b.select(shorter, I64(middle), I64(high))), b.block)
+        row.add_incoming(row + b.select(shorter, I64(middle), I64(high)), b.block)
         b.branch(header)
         b.position_at_end(after)
 
@@ -259,10 +259,10 @@ class _Driver(WordKernel):
         """The terms that tiles of `rows` read of the strip at a column, of the `k` from `k_first` on: the first, how many."""
         # From a whole vector of terms on, as strips are written. Keys behind a causal mask are not packed.
         b, tile = self.builder, self.tile
-        ends = b.add(rows[1], I64(tile.rows)), b.add(column, I64(tile.columns))
+        ends = rows[1] + tile.rows, column + tile.columns
         first, length = self._terms((rows[0], column), ends, k_first, k)
-        aligned = b.and_(first, I64(-tile.lanes))
-        return aligned, b.select(b.icmp_signed(">", length, I64(0)), b.add(length, b.sub(first, aligned)), I64(0))
+        aligned = first & -tile.lanes
+        return aligned, b.select(length > 0, length + (first - aligned), I64(0))
 
     def _terms(
         self, starts: Sequence[ir.Value], ends: Sequence[ir.Value], k_first: ir.Value, k: ir.Value
@@ -273,26 +273,26 @@ class _Driver(WordKernel):
         low, high = (dict(zip("mn", corner, strict=True)) for corner in (starts, ends))
         first, last = I64(0), k
         for number, (x, y) in enumerate((only[0], only[-1]) for only in ONLY if only):
-            here = b.icmp_signed("==", self.words["only"], I64(number + 1))
+            here = self.words["only"].equals(number + 1)
             if y == "k":
-                first = b.select(here, b.sub(low[x], k_first), first)
+                first = b.select(here, low[x] - k_first, first)
             elif x == "k":
-                last = b.select(here, b.sub(high[y], k_first), last)
+                last = b.select(here, high[y] - k_first, last)
             else:
-                last = b.select(b.and_(here, b.icmp_signed(">=", low[x], high[y])), I64(0), last)
+                last = b.select(here & (low[x] >= high[y]), I64(0), last)
         last = self._least(last, k)
-        first = b.select(b.icmp_signed(">", first, I64(0)), first, I64(0))
-        return first, b.sub(last, first)
+        first = b.select(first > 0, first, I64(0))
+        return first, last - first
 
     def _tile(
         self, m: ir.Value, n: ir.Value, shorter: ir.Value, strips_of_a: ir.Value, arguments: Sequence[ir.Value]
     ) -> None:
         """Call the smallest tile that holds m rows and n columns, or the largest; the middle one if it is to be `shorter`."""
         b, whole = self.builder, self.tile.vectors
-        with b.if_else(b.icmp_signed(">", n, I64(self.tile.lanes))) as (wide, narrow):
+        with b.if_else(n > self.tile.lanes) as (wide, narrow):
             for side, vectors in ((wide, whole), (narrow, 1)):
                 tiles = {rows: self.tiles[rows, vectors] for rows in heights(self.tile)}
-                with side, b.if_else(b.and_(strips_of_a, ir.Constant(I1, vectors == whole))) as (strips, apart):
+                with side, b.if_else(strips_of_a & ir.Constant(I1, vectors == whole)) as (strips, apart):
                     with strips:
                         self._call({**tiles, self.tile.rows: self.tile_on_strips}, m, shorter, arguments)
                     with apart:
@@ -302,21 +302,21 @@ class _Driver(WordKernel):
         """Call the one of `tiles`, by their rows, that `m` rows take."""
         b = self.builder
         low, middle, high = heights(self.tile)
-        with b.if_else(b.and_(b.icmp_signed(">", m, I64(middle)), b.not_(shorter))) as (tall, rest):
+        with b.if_else((m > middle) & ~shorter) as (tall, rest):
             with tall:
-                b.call(tiles[high], arguments)
-            with rest, b.if_else(b.icmp_signed(">", m, I64(low))) as (medium, flat):
+                tiles[high](*arguments)
+            with rest, b.if_else(m > low) as (medium, flat):
                 with medium:
-                    b.call(tiles[middle], arguments)
+                    tiles[middle](*arguments)
                 with flat:
-                    b.call(tiles[low], arguments)
+                    tiles[low](*arguments)
 
     def _count(self, extent: Sequence[ir.Value], size: int) -> ir.Value:
         b = self.builder
-        return b.udiv(b.add(b.sub(extent[1], extent[0]), I64(size - 1)), I64(size))
+        return b.udiv(extent[1] - extent[0] + (size - 1), I64(size))
 
     def _least(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.builder.select(self.builder.icmp_signed("<", x, y), x, y)
+        return self.builder.select(x < y, x, y)
 
     def _moved(self, pointer: ir.Value, nbytes: ir.Value) -> ir.Value:
         return self.builder.gep(pointer, [nbytes], inbounds=True, source_etype=ir.IntType(8))
