@@ -45,7 +45,7 @@ def test_parts_of_what_has_a_gradient(part, dtype):
         ours, theirs = (taken(library, weight, index, 1.5) for library, weight in zip((genesis, torch), weights, strict=True))
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6, err_msg=f"{number} {index}")
         counted.append(plans())
-    assert counted[-1] - counted[0] <= 10
+    assert counted[-1] - counted[0] <= 12
 
 
 def scores(library, weight, tags):
