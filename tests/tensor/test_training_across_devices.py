@@ -128,7 +128,7 @@ def test_gradients_that_accumulate_across_devices_are_flat():
     for _ in range(200):
         (x.to(ONE) * x.to(ONE)).sum().backward()
         sizes.append(memory_stats().held)
-    assert sizes[-1] <= sizes[150] and x.grad.tolist() == [400.0] * 100
+    assert sizes[-1] < sizes[100] + 4096 and x.grad.tolist() == [400.0] * 100
 
 
 def test_a_thread_that_is_handed_its_first_tensor_of_another_device():
