@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from genesis.execution.failure import lose, lose_all, lost, take_back_writes
+from genesis.execution.failure import lose, lose_all, take_back_writes
 from genesis.execution.host_call import call_host
 from genesis.execution.interrupted_run import collective_failure, give_up, go_on, has_overwritten, leave
 from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
@@ -73,7 +73,7 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
     """
     with LOCK:
         if trace.done:
-            return _raise_if_lost(trace)
+            return
         if task is None and not FLUSH_HOOKS:
             for replay in trace.step.plans.get(REPLAY, ()):
                 if replay(trace) is None:
@@ -96,7 +96,7 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
         trace.closed, critical.running = BUSY, True
         try:
             if trace.done:  # by a signal handler since this was asked
-                return _raise_if_lost(trace)
+                return
             failure = _compute(trace, task)
             for hook in FLUSH_HOOKS:  # before the trace drops its nodes
                 try:
@@ -117,12 +117,6 @@ def flush(trace: Trace, task: Task | None = None, is_in_turn: bool = False) -> N
                 raise failure
             finally:
                 del failure  # its traceback leads to this frame, which leads to the values
-
-
-def _raise_if_lost(trace: Trace) -> None:
-    """Raise an error if a signal handler's look has flushed `trace` and met a failure, of which this code has not heard."""
-    if trace.lost:
-        raise lost(trace)
 
 
 def flush_all() -> None:

@@ -41,9 +41,14 @@ def fork_safe_lock(longest_wait: float = LONGEST_WAIT, outermost: bool = False) 
     >>> with lock:
     ...     pass
     """
-    guarded = _Guarded(RLock(), longest_wait, outermost)
-    _guarded.insert(0 if outermost else len(_guarded), guarded)
-    return guarded.lock
+    return fork_safe(RLock(), longest_wait, outermost)
+
+
+def fork_safe(lock: Any, longest_wait: float = LONGEST_WAIT, outermost: bool = False) -> Any:
+    """`lock`, a library's reentrant one, made as `fork_safe_lock` makes them."""
+    if not any([guarded.lock is lock for guarded in _guarded]):
+        _guarded.insert(0 if outermost else len(_guarded), _Guarded(lock, longest_wait, outermost))
+    return lock
 
 
 def held_locks() -> list[Any]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from genesis.runtime import numba_compiler
 from genesis.runtime.deferred import deferred
-from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.fork import fork_safe, fork_safe_lock
 from genesis.runtime.number_of_threads import SHARING
 from genesis.runtime.system import CAN_POLL_PIPES, at_fork, available_processors
 from genesis.runtime.uninterrupted import uninterrupted
@@ -32,9 +32,13 @@ else:
 
 @functools.cache
 def _llvm() -> Any:
-    """LLVM's library, loaded when the first code is to be linked: it is the largest file that a process reads."""
+    """LLVM's library, loaded when the first code is to be linked: it is the largest file that a process reads.
+
+    Its lock, which each of its calls takes, is one of ours: a handler that comes within such a call may have to link, too.
+    """
     import llvmlite.binding
 
+    fork_safe(llvmlite.binding.ffi.lib._lock._lock)
     return llvmlite.binding
 
 
@@ -166,7 +170,7 @@ class _Linker:
         self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         self.symbols: set[str] = set()
         self.files: list[Any] = []  # kept, for a finalizer would swallow an interrupt; the engine has taken what they held
-        self.guard = llvm.ffi.lib._lock._lock  # what each call of llvmlite's takes
+        self.guard = llvm.ffi.lib._lock._lock
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # immortal: parked threads run its code until the process ends
 
 

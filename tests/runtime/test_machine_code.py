@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import gc
 import os
 import subprocess
@@ -72,6 +73,19 @@ def test_an_interrupted_load_leaves_llvm_to_other_threads_and_can_be_repeated(mo
         assert where and found == [[100]] * moment, where
         assert results(batch, [code]) == [100], where
     assert len(found) > 20
+
+
+def test_a_handler_links_wherever_it_has_interrupted_a_load(monkeypatch):
+    monkeypatch.setattr(interrupts, "_PACKAGE", tuple(str(Path(m.__file__).parent) for m in (llvmlite, machine_code)))
+    batch = modules(2, "within")
+    codes = compile_modules(batch)
+    faulthandler.dump_traceback_later(60, exit=True)  # a deadlock ends the process
+    for moment in range(1, interrupts.moments_of(lambda: load(codes[0], batch[0][0])) + 1):
+        found = []
+        moments = interrupts.Moments(moment, handler=lambda found=found: found.extend(results(batch[1:], codes[1:])))
+        moments.during(lambda found=found: found.extend(results(batch[:1], codes[:1])))
+        assert sorted(found) == [100, 101], moments.where
+    faulthandler.cancel_dump_traceback_later()
 
 
 def test_a_missing_symbol_is_an_error():

@@ -27,7 +27,7 @@ from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.settling import Refused, Settling
 from genesis.capture.replay.step import ReplayStep, step_of
 from genesis.capture.replay.taken_steps import TakenSteps
-from genesis.execution.failure import take_back_notes
+from genesis.execution.failure import lost, take_back_notes
 from genesis.execution.flush import flush
 from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Scalar
@@ -208,6 +208,8 @@ class Entry:
             try:
                 _commit(step, roots, handles, graded, commit)
                 flush(trace, step.program.task(handles, is_whole=position == self._pure))
+                if trace.lost:  # a signal handler has met the failure first
+                    raise lost(trace)
             except BaseException:
                 new = frozenset(values.values())
                 begun = position > self._pure or trace.done or trace.run is not None
