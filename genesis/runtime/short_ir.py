@@ -7,7 +7,8 @@
     load %s: 1 i64 a, ..                        fields of the structure %s that %s points to; their addresses are %a.at, ..
     fields %s: 1 a, ..                          addresses alone
 
-Comparisons are LLVM's predicates, but for == and !=. A block without an end goes on with the next one.
+Comparisons are LLVM's predicates, but for == and !=. Terms are joined by `and` or by `or`. A block without an end goes on with
+the next one. A line that begins as one of these forms and goes on otherwise raises ValueError.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 _LABEL = re.compile(r"([\w.]+):")
-_ENDS = re.compile(r"  (br|ret|switch) ")
-_FIELDS = re.compile(r"  (load|fields) %(\w+): (.*)")
+_ENDS = re.compile(r"  (br |ret |switch |unreachable)")
+_FIELDS = re.compile(r"  (?:(load)|fields) %(\w+): ((?:\d+(?(1) \S+) [\w.]+(?:, |$))+)")
 _ELEMENT = re.compile(r"(  (?:.* = load|store)(?: atomic)? (.+?)(?:,| \S+,) )ptr (\S+)\[(.+?)\](.*)")
-_BRANCH = re.compile(r"  (if|unless) (.+?): (%[\w.]+|ret [^;]+)(?: else (%[\w.]+))?")
+_BRANCH = re.compile(r"  (if|unless) (.+?): (%[\w.]+|ret [^;]+?)(?: else (%[\w.]+))?(?: *;.*)?")
+_SHORT = re.compile(r"  (if|unless|load|fields)\b")
 _OR_ELSE = re.compile(r"^(  (%[\w.]+) = call ptr .*\)) else (%[\w.]+|ret .+)$", re.MULTILINE)
 _COMPARISON = re.compile(r"(\S+) (\S+) (\S+) (\S+)")
 _PREDICATES = {"==": "eq", "!=": "ne"}
@@ -47,15 +49,17 @@ def _spelled_out(lines: Sequence[str]) -> Iterator[str]:
                 yield f"  br label %{label[1]}"
             goes_on = True
             yield line
-        elif branch := _BRANCH.match(line):
+        elif branch := _BRANCH.fullmatch(line):
             following = _LABEL.match(next((line for line in lines[number + 1 :] if line and not line.startswith(";")), ""))
             goes_to = branch[4] or f"%{following[1] if following else f'after.{number}'}"
             yield from _branch(branch, goes_to, number)
             goes_on = goes_to == f"%after.{number}"
             if goes_on:
                 yield f"after.{number}:"
+        elif not line or line.lstrip().startswith(";"):
+            yield line
         else:
-            goes_on = line.startswith("  ") and not _ENDS.match(line) if line else goes_on
+            goes_on = line.startswith("  ") and not _ENDS.match(line)
             yield from _instruction(line, number)
 
 
@@ -82,16 +86,18 @@ def _branch(branch: re.Match[str], goes_to: str, number: int) -> Iterator[str]:
 
 
 def _instruction(line: str, number: int) -> Iterator[str]:
-    if found := _FIELDS.match(line):
-        what, struct, fields = found.groups()
+    if found := _FIELDS.fullmatch(line):
+        load, struct, fields = found.groups()
         for index, *kind, name in (field.split() for field in fields.split(", ")):
             address = f"{name}.at" if kind else name
             yield f"  %{address} = getelementptr %{struct}, ptr %{struct}, i32 0, i32 {index}"
-            if what == "load":
+            if load:
                 yield f"  %{name} = load {kind[0]}, ptr %{address}"
     elif found := _ELEMENT.match(line):
         before, kind, base, index, after = found.groups()
         yield f"  %element.{number} = getelementptr {kind}, ptr {base}, i64 {index}"
         yield f"{before}ptr %element.{number}{after}"
+    elif _SHORT.match(line):
+        raise ValueError(f"line {number + 1} is none of the shorter forms: {line.strip()}")
     else:
         yield line

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from genesis.runtime.kernel_cache import compiled
+from genesis.runtime.short_ir import spelled_out
 
 _COUNT = """
 %pair = type { i64, i64 }
@@ -51,3 +52,17 @@ def test_branches_elements_and_fields(low, high, found):
     wanted = np.where(inside, 0, numbers) if found >= 0 else numbers.copy()
     assert function(numbers.ctypes.data, len(numbers), pair.ctypes.data) == found
     assert (numbers == wanted).all()
+
+
+@pytest.mark.parametrize("line", [
+    "if %c: %a else ret void", "if %c: %a  else %b", "if %c: %a, %b", "if %c %a", "unless %c: ret", "load %s: 1 a",
+    "load %s: i64 a", "load %s: 1 i64 a,2 i64 b", "fields %s: 1 i64 a",
+])
+def test_what_is_none_of_the_forms_is_refused(line):
+    with pytest.raises(ValueError, match="line 2 is none of the shorter forms"):
+        spelled_out(f"entry:\n  {line}\n  ret void")
+
+
+def test_a_return_may_have_an_alternative():
+    assert spelled_out("  if %c: ret void else %b  ; or b") == (
+        "  br i1 %c, label %return.0, label %b\nreturn.0:\n  ret void")
