@@ -70,3 +70,25 @@ def test_with_the_collector_off_a_plan_collects_nothing():
         print(seen() is None, gc.isenabled(), gc.collect() > 0, seen() is None)
     """
     assert run_python(planned) == "False False True True"
+
+
+def test_garbage_that_lived_as_a_plan_was_made_is_collected_as_others_are_made():
+    planned = """
+        import gc, weakref
+        import genesis
+        from genesis.runtime import references
+        class Ring:
+            pass
+        ring = Ring()
+        ring.itself, seen = ring, weakref.ref(ring)
+        genesis.ones(3).exp().sum().item()
+        del ring
+        gc.set_threshold(0)
+        references._full_due[0] = 0
+        genesis.ones(4).exp().sum().item()
+        kept = seen() is not None
+        gc.set_threshold(700)
+        genesis.ones(5).exp().sum().item()
+        print(kept, seen() is None)
+    """
+    assert run_python(planned) == "True True"
