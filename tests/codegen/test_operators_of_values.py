@@ -36,3 +36,8 @@ def test_constants_give_constants():
     assert [(I64(3) * I64(4) - 1).text, (I64(3) < I64(4)).text, (I64(3) < I64(4)).type] == ["11", "1", I1]
     with pytest.raises(TypeError, match="two constants"):
         constants(I64, [1, 2]) + constants(I64, [3, 4])
+
+
+def test_a_comparison_is_neither_true_nor_false():
+    with pytest.raises(TypeError, match="known when the kernel runs"):
+        lines_of(lambda a, b, x: a if a < b else b)

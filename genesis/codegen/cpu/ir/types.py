@@ -155,6 +155,11 @@ class Value:
         result: Value = builder.call(self, arguments)
         return result
 
+    def __bool__(self) -> bool:
+        if self.type is I1:
+            raise TypeError(f"{self.text} is known when the kernel runs; want a branch that is emitted")
+        return True  # not None
+
     def __neg__(self) -> Value:
         negative: Value = self.builder.fneg(self) if _is_floating(self) else self.builder.neg(self)
         return negative
