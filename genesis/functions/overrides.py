@@ -99,7 +99,9 @@ def overridable_method(builtin: F) -> F:
 
 def routed_function(builtin: F, name: str = "") -> F:
     """Decorator: a public function that modes and classes can override, under its name or another one."""
-    ROUTED[name or builtin.__name__] = public = _checking(builtin, lambda: True, name)
+    public = _checking(builtin, lambda: True, name)
+    public.__name__ = public.__qualname__ = name or builtin.__name__
+    ROUTED[public.__name__] = public
     return public
 
 

@@ -12,6 +12,8 @@ from genesis.as_torch.finder import look_up
 from tests.as_torch.test_door import run
 
 SCRIPT = """
+    import pickle
+
     import torch
 
     class Mode(torch.overrides.TorchFunctionMode):
@@ -108,7 +110,8 @@ SCRIPT = """
         pass
 
     for name in ("zeros_like", "ones_like", "rand_like", "randn_like", "numel", "bernoulli", "poisson", "is_complex"):
-        print(getattr(torch, name)(Scaled(2)))
+        print(getattr(torch, name)(Scaled(2)), torch.empty_like(Scaled(2)))
+    print(pickle.loads(pickle.dumps(torch.empty_like)) is torch.empty_like)
     print(torch.full_like(Scaled(2), 3), torch.meshgrid([Scaled(2), Scaled(4)], indexing="ij"))
     print(torch.normal(Scaled(0), Scaled(1)))
     scaled = Scaled(3)
