@@ -34,6 +34,11 @@ Place = tuple[CodeType | None, int, str]  # of a call: the user's instruction, a
 _met: WeakKeyDictionary[CodeType, Counter[tuple[int, str | None]]] = WeakKeyDictionary()
 
 
+def _counts(code: CodeType) -> Counter[tuple[int, str | None]]:
+    """What has been counted at `code`: nothing any more once an equal one is gone under which it was kept."""
+    return _met.setdefault(code, Counter())
+
+
 class _Part:
     """What is known of a trace with new steps.
 
@@ -111,7 +116,7 @@ def _returns_too_often(trace: Trace, part: _Part) -> int:
     is_round = before is not None and before[0] is scope  # of a loop within one call of a module
     if code is None or len(trace.nodes) < (LEAST_ROUNDS if is_round else LEAST_NODES):
         return 0
-    counts, at = _met.setdefault(code, Counter()), place[1:]
+    counts, at = _counts(code), place[1:]
     if before is not None and place not in part.returned and not trace.step.plans:  # a part that has ended here is no new one
         part.returned.add(place)
         counts[at] += 1
@@ -127,7 +132,7 @@ def _tell_rounds(part: _Part, place: Place, last: int) -> None:
     if any([part.calls[other][1] < part.calls[place][1] for other in within]):
         within = [place]
     for inner in within:
-        _met[inner[0]][inner[1:]] -= 1  # type: ignore[index]
+        _counts(inner[0])[inner[1:]] -= 1  # type: ignore[arg-type]
         del part.loops[inner]
 
 
@@ -165,7 +170,7 @@ def _is_one_of_many(trace: Trace) -> bool:
     part = _parts.get(trace)
     if code is None or (part is not None and part.asked == inf):
         return False
-    counts = _met.setdefault(code, Counter())
+    counts = _counts(code)
     if not trace.step.plans:  # one that ends here each time, as before a look, is no new one
         counts[offset, None] += 1
     return counts[offset, None] > MOST_WHOLE and not _recurs(trace)
