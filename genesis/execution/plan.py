@@ -153,7 +153,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     if plan is None:
         if trace.is_interrupting:  # handlers that interrupt handlers lowering the same trace would never end
             return uninterrupted(_new_plan, trace, key)
-        with made_to_last():
+        with made_to_last(lambda: trace.device.memory.usage().held):
             return _new_plan(trace, key)
     if plan is not plan_cache.latest:
         plan_cache.note(trace.step.plans, key, plan)

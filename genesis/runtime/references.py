@@ -7,7 +7,7 @@ at import.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from sys import getrefcount
@@ -68,7 +68,7 @@ def collector_paused() -> Iterator[None]:
 
 
 @contextmanager
-def made_to_last() -> Iterator[None]:
+def made_to_last(bytes_held: Callable[[], int]) -> Iterator[None]:
     """No collection in the block, and what it makes does not ask for one later: plans live on, and would be scanned in vain.
 
     What was made before is collected here: Python itself begins anew to count towards a full collection whenever objects
@@ -77,7 +77,7 @@ def made_to_last() -> Iterator[None]:
     # Measured: of 80 steps at random lengths, full collections took 1.1 of 7.6 s.
     lasts = gc.isenabled() and gc.get_threshold()[0] > 0 and not _frozen[0]
     if lasts:
-        _collect()
+        _collect(bytes_held)
     with collector_paused():
         try:
             yield
@@ -87,16 +87,17 @@ def made_to_last() -> Iterator[None]:
 
 
 FULL_SHARE = 20  # times as long as a full collection takes, no other one follows; nor within a second
+MOST_MORE = 1 << 28  # bytes of tensors: if more are held than twice those after the last full one, another follows at once
 
-_full_due = [inf]  # the time from which on the next collection is full; the first one is not
+_full_due = [inf, inf]  # the time, and the bytes held, from which on the next collection is full; the first one is not
 
 
-def _collect() -> None:
-    began, due = perf_counter(), _full_due[0]
-    is_full = began >= due
+def _collect(bytes_held: Callable[[], int]) -> None:
+    began, (due, most) = perf_counter(), _full_due
+    is_full = began >= due or bytes_held() > most
     gc.collect(2 if is_full else 1)
     if is_full or due == inf:
-        _full_due[0] = began + max(FULL_SHARE * (perf_counter() - began), 1)
+        _full_due[:] = began + max(FULL_SHARE * (perf_counter() - began), 1), 2 * bytes_held() + MOST_MORE
 
 
 _frozen = [False]  # whether others were met that freeze objects: to count these takes long

@@ -1,5 +1,7 @@
 """What was imported is old to Python's collector of cycles, and garbage all the same if it is that."""
 
+import pytest
+
 from .kernels import run_python
 
 
@@ -72,7 +74,8 @@ def test_with_the_collector_off_a_plan_collects_nothing():
     assert run_python(planned) == "False False True True"
 
 
-def test_garbage_that_lived_as_a_plan_was_made_is_collected_as_others_are_made():
+@pytest.mark.parametrize("due", [0, 1])  # by time, and by what tensors hold
+def test_garbage_that_lived_as_a_plan_was_made_is_collected_as_others_are_made(due):
     planned = """
         import gc, weakref
         import genesis
@@ -84,11 +87,12 @@ def test_garbage_that_lived_as_a_plan_was_made_is_collected_as_others_are_made()
         genesis.ones(3).exp().sum().item()
         del ring
         gc.set_threshold(0)
-        references._full_due[0] = 0
+        kept_alive = genesis.tensor([1.0])
+        references._full_due[DUE] = 0
         genesis.ones(4).exp().sum().item()
         kept = seen() is not None
         gc.set_threshold(700)
         genesis.ones(5).exp().sum().item()
         print(kept, seen() is None)
     """
-    assert run_python(planned) == "True True"
+    assert run_python(planned.replace("DUE", str(due))) == "True True"
