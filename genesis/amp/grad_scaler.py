@@ -63,7 +63,7 @@ class GradScaler:
         self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
         self._growth_tracker = 0
         self._used = False  # whether something has been scaled
-        self._overflowed: dict[Optimizer, Tensor] = {}  # for the gradients unscaled in this iteration
+        self._overflowed: dict[Optimizer, bool] = {}  # for the gradients unscaled in this iteration
         self._stepped: set[Optimizer] = set()
 
     def scale(self, outputs: Tree) -> Tree:
@@ -104,7 +104,7 @@ class GradScaler:
             shardings = [p.sharding for p in parameters if hasattr(p, "sharding")]  # sharded: all ranks must step, or none
             for sharding in dict.fromkeys(shardings):
                 overflow = sharding.norm_of_all(overflow.to(float32), math.inf) > 0
-        self._overflowed[optimizer] = overflow
+        self._overflowed[optimizer] = bool(overflow)  # now: gradients that a failed program was to unscale are not unscaled
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """Unscale the gradients if necessary, and call `optimizer.step(*args, **kwargs)` unless they have an inf or NaN.
@@ -137,7 +137,7 @@ class GradScaler:
             self._scale = _rounded(float(new_scale))
         elif not self._overflowed:
             raise RuntimeError("GradScaler.update: no gradients were checked; call step(optimizer) first")
-        elif any(bool(overflow) for overflow in self._overflowed.values()):
+        elif any(self._overflowed.values()):
             self._scale, self._growth_tracker = _rounded(self._scale * self._backoff_factor), 0
         else:
             self._growth_tracker += 1

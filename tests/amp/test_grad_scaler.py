@@ -164,3 +164,35 @@ def test_settings_can_be_read_and_set():
     scaler.set_backoff_factor(0.1)
     scaler.set_growth_interval(7)
     assert (scaler.get_growth_factor(), scaler.get_backoff_factor(), scaler.get_growth_interval()) == (3.0, 0.1, 7)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("cause", ["a label", "a matrix"])
+def test_after_a_step_that_fails_gradients_are_unscaled_again(cause, compiled):
+    states = []
+    for library in (torch, genesis):
+        w, optimizer, scaler = problem(library)
+
+        def step(labels, matrix, library=library, w=w, optimizer=optimizer, scaler=scaler):
+            optimizer.zero_grad()
+            loss = library.nn.functional.cross_entropy(w.expand(2, 2) * library.tensor([1.0, 3.0]), labels)
+            loss = loss + library.linalg.inv(matrix).sum()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            return loss
+
+        run = genesis.compile(step) if compiled and library is genesis else step
+        for k in range(4):
+            labels, matrix = library.tensor([0, 1]), library.eye(2)
+            if k not in (1, 2):
+                run(labels, matrix)
+                continue
+            bad = (library.tensor([0, 1000]), matrix) if cause == "a label" else (labels, library.zeros(2, 2))
+            with pytest.raises((IndexError, RuntimeError), match=r"1000|singular"):
+                run(*bad)
+        moments = optimizer.state_dict()["state"][0]["exp_avg"]
+        states.append(([w.tolist(), w.grad.tolist(), moments.tolist()], scaler.state_dict()))
+    (theirs, their_scaler), (ours, our_scaler) = states
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    assert our_scaler == their_scaler
