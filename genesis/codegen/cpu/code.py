@@ -82,7 +82,7 @@ class Code(Lanes):
         """The address of element `index` of an array of elements of `size` bytes."""
         index = I64(index) if isinstance(index, int) else index
         if size not in (1, 2, 4, 8):
-            index, size = self.builder.mul(index, I64(size)), 1
+            index, size = index * size, 1
         return self.builder.gep(pointer, [index], source_etype=ir.IntType(8 * size))
 
     def get(self, pointer: ir.Value, index: ir.Value | int = 0, type_: ir.Type = I64) -> ir.Value:

@@ -214,4 +214,4 @@ def _bind_item(nest: Nest, axis: int, position: ir.Value) -> None:
 
 
 def _least(nest: Nest, x: ir.Value, y: ir.Value) -> ir.Value:
-    return nest.builder.select(nest.builder.icmp_signed("<", x, y), x, y)
+    return nest.builder.select(x < y, x, y)

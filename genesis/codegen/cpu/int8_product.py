@@ -159,7 +159,7 @@ class _Tile:
         last = words["columns"] - 1
         rows = [row + r for r in range(self.rows)]
         columns = [column + c for c in range(self.columns)]
-        columns = [columns[0], *[builder.select(builder.icmp_signed("<", c, last), c, last) for c in columns[1:]]]
+        columns = [columns[0], *[builder.select(c < last, c, last) for c in columns[1:]]]
         integers = [self.kernel.element("integers", r * words["padded"], "int16") for r in rows]
         weights = [self.kernel.element("weight", c * words["terms"], "int8") for c in columns]
         for total in self.sums:
@@ -195,7 +195,7 @@ class _Tile:
             for factor, total in zip(factors, self.sums[r * self.columns :], strict=False):
                 products = x * factor
                 pairs = [builder.shuffle_vector(products, products, which) for which in (even, odd)]
-                builder.store(builder.load(total) + builder.add(*pairs), total)
+                builder.store(builder.load(total) + (pairs[0] + pairs[1]), total)
 
     def _store(self, total: ir.Value, row: ir.Value, column: ir.Value) -> None:
         builder, kernel = self.builder, self.kernel

@@ -30,7 +30,7 @@ def counted(
     builder.position_at_end(header)
     i = builder.phi(I64)
     i.add_incoming(start, before)
-    builder.cbranch(builder.icmp_signed("<", i, end), body, after)
+    builder.cbranch(i < end, body, after)
     builder.position_at_end(body)
     yield i
     i.add_incoming(builder.add(i, I64(step) if isinstance(step, int) else step, flags=flags), builder.block)

@@ -79,11 +79,11 @@ class ComplexLanes:
 
     def transform(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
         """The transform of `radix` vectors."""
-        b, n = self.builder, len(xs)
+        n = len(xs)
         if n == 1:
             return list(xs)
         if n == 2:
-            return [b.fadd(*xs), b.fsub(*xs)]
+            return [xs[0] + xs[1], xs[0] - xs[1]]
         if n == 4:
             even, odd = (xs[0] + xs[2], xs[0] - xs[2]), (xs[1] + xs[3], xs[1] - xs[3])
             return [even[0] + odd[0], self.add_turned(even[1], odd[1]), even[0] - odd[0], self.subtract_turned(even[1], odd[1])]

@@ -7,6 +7,7 @@ lines [radix][m][l], and writes [m][radix][l], times twiddle factors. Columns ar
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
@@ -38,8 +39,8 @@ class Pass(Code):
 
     def place(self, pointer: ir.Value, *offsets: ir.Value) -> ir.Value:
         """The address of the number at a sum of offsets."""
-        total = functools.reduce(self.builder.add, offsets)
-        return self.element_pointer(pointer, self.builder.shl(total, I64(1)), self.dtype)
+        total = functools.reduce(operator.add, offsets)
+        return self.element_pointer(pointer, total << 1, self.dtype)
 
     def read(self, pointer: ir.Value, mask: ir.Value | None = None) -> ir.Value:
         return self.load(pointer, self.dtype, mask)
@@ -204,7 +205,7 @@ def emit_matrix(module: ir.Module, name: str, dtype: str, width: int, *, plain: 
 def _twiddled(f: Pass, vector: ir.Value, line: ir.Value, column: ir.Value) -> ir.Value:
     """A vector of a block's row, times its twiddle factors."""
     table, starts, distance = (f.argument[name] for name in ("twiddles_at", "starts_at", "twiddles_row"))
-    root = f.read(f.place(table, f.builder.mul(line, distance), column))
+    root = f.read(f.place(table, line * distance, column))
     return f.complex.times(f.complex.times(vector, f.complex.repeated(f.place(starts, line))), root)
 
 

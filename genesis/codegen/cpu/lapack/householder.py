@@ -87,7 +87,7 @@ class Householder(Functions):
         rest = self.squares(count, behind)
         safe = (rest >= least) & (total.get() <= most)
         with builder.if_then(~safe, likely=False):
-            is_zero.set(builder.fcmp_ordered("==", self.largest(count, behind), code.number(0.0)))
+            is_zero.set(self.largest(count, behind).equals(0.0))
             factor = self.power(self.largest(n, x))
             self.scale(n, x, builder.select(is_zero.get(), one, factor))
             unscaled.set(builder.select(is_zero.get(), one, one / factor))
@@ -257,8 +257,8 @@ class Householder(Functions):
         safe = (most.get() >= least) & (most.get() <= greatest)
         code.store_uniform(code.number(1.0), place, dtype)
         with builder.if_then(~safe, likely=False):
-            infinite = builder.fcmp_ordered("==", most.get(), code.number(float("inf")))
-            finite = most.get() < code.number(float("inf"))
+            infinite = most.get().equals(float("inf"))
+            finite = most.get() < float("inf")
             factor = self.power(most.get())
             inverse = builder.select(finite, code.number(1.0) / factor, code.number(float("nan")))
             code.store_uniform(inverse, place, dtype)

@@ -301,7 +301,7 @@ class _Kernel(WordKernel):
         def direction(x: Sequence[ir.Value]) -> list[ir.Value]:
             size = self._size(x)
             logs.set(logs.get() + self.intrinsic("log", self.real, [size]))
-            is_zero = builder.fcmp_ordered("==", size, self.real(0.0))
+            is_zero = size.equals(0.0)
             return [builder.select(is_zero, self.real(0.0), part / size) for part in x]
 
         total, there = self._over_pivots(step, direction), self._address(step, 1 + 2 * POINTER_WORDS)
@@ -314,12 +314,12 @@ class _Kernel(WordKernel):
         parts = [self.intrinsic("fabs", self.real, [part]) for part in x]
         if not self.is_complex:
             return parts[0]
-        first = builder.fcmp_ordered(">", *parts)
+        first = parts[0] > parts[1]
         large, small = builder.select(first, *parts), builder.select(first, *reversed(parts))
         ratio = small / large
         square = ratio * ratio + self.real(1.0)
         length = large * self.intrinsic("sqrt", self.real, [square])
-        return builder.select(builder.fcmp_ordered("==", large, self.real(0.0)), large, length)
+        return builder.select(large.equals(0.0), large, length)
 
     def _over_pivots(self, step: ir.Value, what: Callable[[list[ir.Value]], list[ir.Value]]) -> list[ir.Value]:
         builder = self.builder

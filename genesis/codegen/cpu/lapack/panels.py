@@ -63,7 +63,7 @@ class Panels(Functions):
                     self._exchange(code, code.element(panel, other * row), j, pivot)
                 scale = self._scale(code, line, j, m)
                 value = code.read(line, j)
-                is_zero = builder.fcmp_ordered("==", value, code.number(0.0))
+                is_zero = value.equals(0.0)
                 is_first = is_zero & failed.get().equals(0)
                 failed.set(builder.select(is_first, j + 1, failed.get()))
                 done = builder.append_basic_block("eliminated")
@@ -95,10 +95,10 @@ class Panels(Functions):
         builder, dtype = code.builder, self.tile.dtype
         pivot = code.read(line, j)
         inverse = code.variable(code.number(1.0) / pivot)
-        infinite = builder.fcmp_ordered("==", code.absolute(inverse.get()), code.number(float("inf")))
+        infinite = code.absolute(inverse.get()).equals(float("inf"))
         with builder.if_then(infinite, likely=False):
             inverse.set(code.number(1.0))
-            end = builder.select(builder.fcmp_ordered("!=", pivot, code.number(0.0)), m, I64(0))
+            end = builder.select(pivot.differs(0.0), m, I64(0))
             with code.count(j + 1, end) as i:
                 element = code.element(line, i)
                 code.store_uniform(code.load_uniform(element, dtype) / pivot, element, dtype)

@@ -178,7 +178,7 @@ class _Driver(WordKernel):
     ) -> None:
         """Pack strips of rows whose elements are not adjacent."""
         b, size = self.builder, self.tile.rows
-        pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], b.add(*along))
+        pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], along[0] + along[1])
         with counted(b, rows[0], rows[1], size) as line:
             strip = self._element(target, b.sdiv(line - rows[0], I64(size)) * pitch)
             self.by_offsets.gather(self, (source, *tables, self.words["terms"]), size, (line, rows[1]), terms, strip)

@@ -197,4 +197,4 @@ def emit_gathering(module: ir.Module, tile: RegisterTile, size: int) -> ir.Funct
 def _line_offsets(b: ir.IRBuilder, lines: ir.Value, count: ir.Value, numbers: Sequence[ir.Value]) -> list[ir.Value]:
     """The offsets of the lines with these numbers; beyond the last of `count`, its offset."""
     last = count - 1
-    return [_offset(b, lines, b.select(b.icmp_signed("<", number, last), number, last)) for number in numbers]
+    return [_offset(b, lines, b.select(number < last, number, last)) for number in numbers]
