@@ -69,8 +69,7 @@ _LOOP = """
 define void @genesis_loop(i64 %first, i64 %end, ptr %words, i64 %worker) {
 entry:
   %count = load i64, ptr %words
-  %table.at = getelementptr i64, ptr %words, i64 1
-  %table = load ptr, ptr %table.at
+  %table = load ptr, ptr %words[1]
   %calls = load ptr, ptr %table[%worker]
 tiles:
   %tile = phi i64 [ %first, %entry ], [ %tile.next, %tile.done ]

@@ -106,8 +106,7 @@ define internal void @wake(ptr %condition) {
   if ptr %sleeper == null: ret void
   %next = load ptr, ptr %sleeper
   store ptr %next, ptr %condition
-  %lock.at = getelementptr %sleeper, ptr %sleeper, i32 0, i32 1
-  %lock = load ptr, ptr %lock.at
+  load %sleeper: 1 ptr lock
   call void @PyThread_release_lock(ptr %lock)
   ret void
 }

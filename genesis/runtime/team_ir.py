@@ -100,8 +100,7 @@ untimed:
 _WORKER = """
 ; A worker's loop: wait for a ticket, claim it, take part, wake the caller if it was the last to finish.
 define ptr @genesis_worker(ptr %mailbox) {
-  %team.at = getelementptr i64, ptr %mailbox, i64 1
-  %team = load ptr, ptr %team.at
+  %team = load ptr, ptr %mailbox[1]
   %index = load i64, ptr %mailbox[2]
   %thread = call i64 @thread()
   store atomic i64 %thread, ptr %mailbox[3] monotonic, align 8
@@ -138,8 +137,7 @@ claim:
   load %team: 3 i64 processor
   call void @make_room(i64 %processor)
   %launch = load ptr, ptr %launch.at
-  %log.at = getelementptr i64, ptr %mailbox, i64 LOG_WORD
-  %log = load ptr, ptr %log.at
+  %log = load ptr, ptr %mailbox[LOG_WORD]
   call void @take_part_logged(ptr %log, ptr %team, ptr %launch, i64 %index)
   %left = atomicrmw sub ptr %pending, i64 1 seq_cst
   if i64 %left != 1: %wait
