@@ -143,7 +143,8 @@ CONVERSIONS = (
 
 
 INSPECTIONS = (
-    "dim", "element_size", "is_complex", "is_contiguous", "is_floating_point", "nelement", "ndimension", "numel", "stride",
+    "dim", "element_size", "is_complex", "is_conj", "is_contiguous", "is_floating_point", "is_same_size", "is_signed",
+    "nelement", "ndimension", "numel", "stride",
 )  # these too, from then on; `storage_offset` does not, as no guard compares what it returns
 
 

@@ -51,11 +51,13 @@ SCRIPT = """
     for name, arguments in [
         ("t", ()), ("adjoint", ()), ("movedim", (0, 1)), ("ravel", ()), ("broadcast_to", ((3, 2, 2),)), ("double", ()),
         ("to", (torch.float64,)), ("contiguous", ()), ("view_as", (x.repeat(2, 1),)), ("new_zeros", (3,)), ("repeat", (2, 1)),
-        ("type_as", (x,)), ("unsqueeze_", (0,)), ("squeeze_", (0,)), ("matrix_power", (2,)),
+        ("type_as", (x,)), ("unsqueeze_", (0,)), ("squeeze_", (0,)), ("matrix_power", (2,)), ("is_same_size", (x,)),
     ]:
         print(name, type(getattr(torch.ones(2, 2).as_subclass(Asked), name)(*arguments)).__name__)
     print(type(torch.t(asked)).__name__, type(torch.movedim(asked, 0, 0)).__name__)
-    for name in ("dim", "numel", "nelement", "stride", "is_contiguous", "is_floating_point", "element_size"):
+    for name in (
+        "dim", "numel", "nelement", "stride", "is_contiguous", "is_floating_point", "element_size", "is_conj", "is_signed",
+    ):
         print(name, getattr(asked, name)())
     print(asked.size(), asked.size(0), torch.Tensor.size(x, 0), torch.Tensor.dim(x))
     doubled += 1
