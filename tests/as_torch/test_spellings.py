@@ -45,7 +45,7 @@ CALLS = """
     lib.ones((2, 3), requires_grad=False)
     x.new_ones(size=(2, 3))
     x.new_zeros(size=[2], dtype=lib.int64, pin_memory=False)
-    x.new_empty(size=(1, 2)) * 0
+    x.new_empty(size=(1, 2)).zero_()
     lib.randint(high=1, size=(2, 3))
     lib.randint(1, (2, 3), dtype=lib.int32)
     lib.randint(0, 1, size=(2,), requires_grad=False)
