@@ -68,6 +68,7 @@ from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
 from genesis.ir.lazy_imports import LazyNames as _LazyNames
+from genesis.ir.made_methods import name_by_place as _name_by_place
 from genesis.ir.replayable import replayable as _replayable
 from genesis.ir.replayable import replayable_modules as _replayable_modules
 from genesis.ir.replayable import replayable_package as _replayable_package
@@ -180,6 +181,7 @@ _replayable_modules("genesis.tracing", "scopes")
 _replayable_package("genesis.functions", but=("printing", "sequential_draws", "sequential_rejection"))
 _show_in(_sys.modules[__name__])
 _fold_tracebacks()
+_name_by_place(vars(Tensor), Tensor.__module__, "Tensor.")
 for _name in ("gradient", "lobpcg", "native_layer_norm"):  # the last imports all of `nn`
     _defined_later(_partial(_LAZY, _name))
 _grow_old()

@@ -371,7 +371,7 @@ def _add_method(stub: Stub, name: str, value: Any) -> None:
         stub.lines.append(f"    def {name}(self) -> Tensor: ...")
     elif sign in ("eq", "ne"):
         stub.lines.append(f"    def {name}(self, other: object, /) -> Tensor: ...  # type: ignore[override]")
-    elif sign and value.__module__ == "genesis.functions.methods.table":
+    elif sign and getattr(value, "__globals__", {}).get("__name__") == "genesis.functions.methods.table":
         kind = "Self" if sign[0] == "i" and sign != "invert" else "Tensor"
         stub.lines.append(f"    def {name}(self, other: Operand, /) -> {kind}: ...")
     elif (row := row_of(name, value)) is not None:

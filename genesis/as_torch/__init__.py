@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 
-from genesis.as_torch.classes import name_classes
+from genesis.as_torch.classes import name_classes, name_stand_ins
 from genesis.as_torch.constructor import derive_classes, take_sizes, watch_classes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
@@ -50,6 +50,7 @@ def install() -> None:
         watch_classes()
         compile_modules()
         name_classes()
+        name_stand_ins()
         install_in_children()
 
 

@@ -1,5 +1,5 @@
 """PyTorch's names for genesis' classes: `type(x)` is `<class 'torch.Tensor'>`, because libraries dispatch on
-`type(x).__module__`.
+`type(x).__module__`; and the names of stand-ins.
 
 A class gets the name and module of the corresponding PyTorch class, where `import torch` finds it, so plain pickles use that
 name.
@@ -7,10 +7,13 @@ name.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 
 from genesis.as_torch.finder import look_up
+from genesis.as_torch.table import NAMES
+from genesis.ir.made_methods import name_by_place
 
 _FILE = Path(__file__).with_name("classes.txt")  # each line has a module of PyTorch and its classes
 
@@ -33,3 +36,13 @@ def name_classes() -> None:
         if name == kind.__name__ or len({name for _, name in names}) == 1:
             kind.__module__, kind.__name__, kind.__qualname__ = path, name, name
             vars(kind).get("__annotations__", {}).clear()  # strings that refer to the defining module
+
+
+def name_stand_ins() -> None:
+    """Name stand-ins that one function makes, as `always(1)`, after their modules' names for them, or after PyTorch's."""
+    for path, module in list(sys.modules.items()):
+        if path.startswith("genesis.as_torch.stand_ins."):
+            name_by_place(vars(module), path)
+    for path, value in NAMES.items():
+        home, _, name = path.rpartition(".")
+        name_by_place({name: value}, home)

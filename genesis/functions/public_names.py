@@ -11,6 +11,7 @@ from genesis.functions.methods.table import function_of
 from genesis.functions.overrides import FUNCTIONS, OVERRIDABLE
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
+from genesis.ir.made_methods import name_by_place
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
 from genesis.tensor.call_modes import remove_override, set_override
@@ -39,6 +40,7 @@ def show_in(module: ModuleType) -> None:
 def function_named(name: str) -> AnyFunction | None:
     """The public function of that name, made from its row if it has one; or None."""
     if name in FUNCTIONS:
+        name_by_place({name: FUNCTIONS[name]}, "genesis")
         return FUNCTIONS[name]
     if name.endswith("_") and not name.startswith("_") and hasattr(Tensor, name):  # relu_: writes to its first argument
         return getattr(Tensor, name)  # type: ignore[no-any-return]

@@ -1,9 +1,10 @@
-"""Methods generated from class declarations, as source, so that they are as fast as handwritten ones."""
+"""Methods generated from class declarations as source, so that they are as fast as handwritten ones; made functions' names."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import FunctionType
 
 from genesis.ir.annotations import AnyFunction
 
@@ -20,3 +21,29 @@ def made_method(cls: type, name: str, parameters: Iterable[str], body: Iterable[
     made: AnyFunction = local["make"](**names)
     made.__qualname__ = f"{cls.__qualname__}.{name}"
     return made
+
+
+def name_by_place(members: Mapping[str, object], module: str, owner: str = "") -> None:
+    """Name functions, also those of properties, after the place where they stand, unless pickles find them by their names.
+
+    >>> class Point:
+    ...     norm = lambda self: abs(self.x)
+    >>> name_by_place(vars(Point), __name__, "Point.")
+    >>> Point.norm.__qualname__
+    'Point.norm'
+    """
+    for name, member in members.items():
+        function = getattr(member, "fget", member)
+        if isinstance(function, FunctionType) and not _is_found(function):
+            function.__module__, function.__name__, function.__qualname__ = module, name, owner + name
+
+
+def _is_found(function: FunctionType) -> bool:
+    """Whether a function stands at its name; one of a module that makes its functions on demand does."""
+    found: object = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        known = getattr(found, "__dict__", {})
+        if part not in known:
+            return "__getattr__" in known and part.isidentifier()
+        found = known[part]
+    return getattr(found, "fget", found) is function

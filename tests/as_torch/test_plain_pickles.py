@@ -28,3 +28,16 @@ def test_tensors_that_python_pickled_are_read_under_the_door(tmp_path):
     assert printed[0] == f"{kept['strided'].tolist()} [True, False] Parameter True"
     number, dtype = printed[1].split()
     assert float(number) == pytest.approx(layer(torch.ones(1, 2)).item(), rel=1e-5) and dtype == "torch.bfloat16"
+
+
+def test_stand_ins_are_pickled_by_the_places_where_they_stand(tmp_path):
+    printed = run(
+        """
+        import pickle, torch
+        found = [torch.get_num_interop_threads, torch.serialization.set_crc32_options, torch.backends.cuda.flash_sdp_enabled,
+                 torch.hann_window, torch.nn.modules.utils._pair, torch.compiler.get_default_backend]
+        print(all(pickle.loads(pickle.dumps(function)) is function for function in found))
+        print(*[function.__name__ for function in found])
+        """, tmp_path=tmp_path).splitlines()
+    assert printed == [
+        "True", "get_num_interop_threads set_crc32_options flash_sdp_enabled hann_window _pair get_default_backend"]

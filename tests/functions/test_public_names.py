@@ -2,6 +2,8 @@
 
 import importlib
 import inspect
+import pickle
+from types import FunctionType
 
 import pytest
 
@@ -43,3 +45,15 @@ def test_a_row_that_is_not_public_is_no_function():
     for row in ROWS:
         function = None if row.public else getattr(genesis, row.name, None)
         assert not callable(function) or inspect.unwrap(function) is not inspect.unwrap(row.define), row.name
+
+
+def test_methods_are_pickled_by_the_places_where_they_stand():
+    methods = [getattr(genesis.Tensor, name) for name in dir(genesis.Tensor)]
+    removed = {"eig", "lstsq", "reinforce", "solve", "symeig"}  # which raise an error that says what to call instead
+    functions = [method for method in methods if isinstance(method, FunctionType) and method.__name__ not in removed]
+    assert len(functions) > 500
+    for function in functions:
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert genesis.Tensor.numel.__qualname__ == "Tensor.numel" and genesis.Tensor.__iadd__.__name__ == "__iadd__"
+    assert pickle.loads(pickle.dumps(genesis.Tensor.exp)) is genesis.exp and genesis.exp.__module__ == "genesis"
+    assert pickle.loads(pickle.dumps(genesis.dropout)) is genesis.dropout
