@@ -18,7 +18,7 @@ from genesis.execution.realize import realize
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import routed_access_method
 from genesis.functions.random_draws import is_of_an_example
-from genesis.ir.dtypes import bool_, int64, refuse_number, uint8
+from genesis.ir.dtypes import bfloat16, bool_, float16, int64, refuse_number, uint8
 from genesis.ir.errors import ArgumentError, IndexTypeError
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
@@ -82,8 +82,10 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
     if not tensors and _is_written(value, target):  # `x[i] += y` ends so
         return
     if not isinstance(value, Tensor):
-        refuse_number("index", value, self.dtype)
-        value = from_data(value, device=self.device) if not isinstance(value, int | float | complex) else value
+        if isinstance(value, int | float | complex) and (self.dtype not in (float16, bfloat16) or abs(value) <= 65504):
+            refuse_number("index", value, self.dtype)
+        else:  # 16 bits are rounded, as by a copy
+            value = from_data(value, device=self.device)
     if not tensors:
         target.copy_(_of_rank(target.ndim, value)) if isinstance(value, Tensor) else target.fill_(value)
         return

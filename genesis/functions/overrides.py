@@ -119,9 +119,9 @@ def _checking(builtin: F, is_asked: Callable[[], object], name: str = "") -> F:
     """`builtin`, by way of `routed` where there are overrides and it `is_asked`."""
     name, code = name or builtin.__name__, builtin.__code__
     has_more = code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-    if code.co_varnames[: code.co_argcount] == ("self",) and not has_more:  # Measured: 130 ns less
-        def public(self: Any) -> Any:
-            return routed(name, builtin, (self,), {}) if OVERRIDES and is_asked() else builtin(self)
+    if code.co_varnames[: code.co_argcount] in (("self",), ("input",)) and not has_more:  # Measured: 130 ns less
+        def public(input: Any) -> Any:
+            return routed(name, builtin, (input,), {}) if OVERRIDES and is_asked() else builtin(input)
     else:  # not `x[i]`: CPython moves the user's instruction on once it calls `__getitem__` of two arguments often
         def public(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
             if OVERRIDES and is_asked():

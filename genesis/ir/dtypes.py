@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,6 +160,9 @@ def _of_numpy(dtype: np.dtype[Any]) -> DType | None:
     return found
 
 
+_GREATEST = {float16: 65504.0, bfloat16: 2.0**128 - 2.0**120, float32: 2.0**128 - 2.0**104}
+
+
 def float_limits(dtype: DType) -> np.finfo[Any]:
     """The limits of a floating dtype, by NumPy or by ml_dtypes."""
     library = import_module("ml_dtypes") if dtype in NOT_NUMPYS else np
@@ -207,26 +211,34 @@ def refuse_complex_number(name: str, value: object, dtype: DType) -> None:
 
 
 def refuse_number(name: str, value: object, dtype: DType) -> None:
-    """As `refuse_complex_number`; raises ValueError for a number outside an integer dtype's range. As in PyTorch, negative ints
-    wrap in unsigned dtypes.
+    """As `refuse_complex_number`; raises ValueError for a number outside the dtype's range. As in PyTorch, infinities and NaN
+    are numbers of every floating dtype, and negative ints wrap in unsigned ones.
     """
     value = value.item() if isinstance(value, np.generic) else value
     refuse_complex_number(name, value, dtype)
+    least: float
+    greatest: float
     if dtype.category == 1 and isinstance(value, int | float):
         info = np.iinfo(dtype.numpy)
-        least = -info.max if isinstance(value, int) and not dtype.is_signed else info.min
-        if not least <= value <= info.max:  # also true for NaN
-            raise ArgumentError(f"{name}: value cannot be converted to {dtype.name} without overflow: {value}; want {least} to "
-                                f"{info.max}")
+        least, greatest = -info.max if isinstance(value, int) and not dtype.is_signed else info.min, info.max
+        fits = least <= value <= greatest  # also false for NaN
+    elif dtype.real in _GREATEST and isinstance(value, int | float | complex):
+        greatest = _GREATEST[dtype.real]
+        least, fits = -greatest, not any(greatest < abs(part) < inf for part in (value.real, value.imag))
+    else:
+        return
+    if not fits:
+        raise ArgumentError(f"{name}: value cannot be converted to {dtype.name} without overflow: {value}; want {least} to "
+                            f"{greatest}")
 
 
-def promote(a: DType, b: DType) -> DType:
+def promote(type1: DType, type2: DType) -> DType:
     """The smallest dtype that can represent both, as `torch.promote_types`. Raises TypeError for uint64 and a signed integer.
 
     >>> genesis.promote_types(genesis.int64, genesis.float16)
     genesis.float16
     """
-    a, b = as_dtype("promote_types", a), as_dtype("promote_types", b)
+    a, b = as_dtype("promote_types", type1), as_dtype("promote_types", type2)
     if a is b:
         return a
     if a.category != b.category:

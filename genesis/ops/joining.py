@@ -43,7 +43,7 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
     first = next((v for v in given if v.shape != (0,)), given[0])
     if first.ndim == 0:
         raise ValueError("cat: 0-d tensors cannot be joined; use stack")
-    axis = normalize_axis("cat", dim, first.ndim)
+    axis = normalize_axis("cat", dim, first.ndim) if first.shape != (0,) else 0  # as in PyTorch, which skips these first
     empty = (*first.shape[:axis], 0, *first.shape[axis + 1 :])
     values = [v if v.shape != (0,) else reshape_value(v, empty)
               for v in given if v.shape != (0,) or v is first or v.node.differentiable]

@@ -14,7 +14,7 @@ import numpy as np
 
 from genesis.execution.flush import flush
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype
+from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, refuse_number
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation, in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
@@ -282,7 +282,9 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments) -> A
 
 
 def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
-    """A tensor of one number everywhere. Raises ValueError for one that an integer dtype does not hold."""
+    """A tensor of one number everywhere. Raises ValueError for one that the dtype does not hold."""
+    if value.__class__ in (float, complex) and not abs(value) < 65504:  # the least of the floating dtypes' limits
+        refuse_number("full", value, as_dtype("full", dtype))
     result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, as_dtype("full", dtype)))
     return result
 

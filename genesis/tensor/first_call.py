@@ -64,7 +64,8 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     nbytes = min(sum([trace.nodes[i].nbytes for i in results]), BYTE_LIMIT // 16)
     step.weight += nbytes
     trace.weight += nbytes
-    if operation.elements and trace.nodes[results[0]].dtype.category == 1:
+    dtype = trace.nodes[results[0]].dtype
+    if operation.elements and (dtype.category == 1 or dtype.itemsize == 2):
         step.elements = operation.elements
     return step
 
@@ -151,7 +152,12 @@ def with_numbers_read(
 def refuse_elements(
     operation: Operation, names: tuple[str, ...], arguments: CallArguments, attributes: Attributes | None, dtype: DType
 ) -> None:
-    """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result."""
+    """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result.
+
+    The operands and factors of a floating result are rounded after the arithmetic alone.
+    """
+    if dtype.category == 2:
+        names = tuple(name for name in names if name not in ("input", "other", "alpha", *operation.numbers_between))
     positional = zip(parameter_names(operation), arguments, strict=False)
     for name, argument in [*positional, *(attributes or {}).items()]:
         if name in names:

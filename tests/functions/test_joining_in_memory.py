@@ -10,7 +10,10 @@ import genesis
 from genesis.nn.utils.rnn import pad_sequence
 from genesis.tensor.call_modes import OVERRIDES
 
-SHAPES = [(1, 3)] * 9, [(k % 4, 3) for k in range(9)], [(3,)] * 10, [()] * 8, [(2, 0)] * 8, [(2, 1, 3)] * 8
+SHAPES = (
+    [(1, 3)] * 9, [(k % 4, 3) for k in range(9)], [(3,)] * 10, [()] * 8, [(2, 0)] * 8, [(2, 1, 3)] * 8,
+    [(0,)] * 2, [(0,)] * 9, [(0,), (2, 3)],
+)
 NAMES = "cat", "stack", "hstack", "vstack", "dstack", "column_stack"
 
 

@@ -69,15 +69,14 @@ def test_tensors_are_written_and_index_as_in_pytorch(dtype):
 
 @pytest.mark.filterwarnings("error")
 def test_numbers_that_numpy_converts_otherwise_are_set_as_by_kernels():
-    for dtype, value in (("uint8", 300), ("int64", float("nan")), ("float32", 2**63), ("float32", 10**400)):
+    for dtype, value in (("uint8", 300), ("int64", float("nan")), ("float32", 2**63), ("float32", 10**400), ("float32", 1e39)):
         with pytest.raises((ValueError, OverflowError), match=r"overflow|does not fit"):
             genesis.ones(3, dtype=getattr(genesis, dtype))[0] = value
-    x, y = genesis.zeros(3, dtype=genesis.uint8), genesis.full((3,), 1e39)
+    x = genesis.zeros(3, dtype=genesis.uint8)
     x[0] = -1
     x.fill_(-2)
     x[1] = -3  # over a constant that NumPy has no such number for
-    y[1] = 1e39
-    assert x.tolist() == [254, 253, 254] and y.tolist() == [float("inf")] * 3
+    assert x.tolist() == [254, 253, 254]
     with pytest.raises(ValueError, match="broadcast"):
         genesis.zeros(3)[genesis.tensor([True, False, True])] = genesis.ones(2, 2).clone()
 

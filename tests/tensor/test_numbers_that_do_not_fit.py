@@ -54,7 +54,7 @@ def _assigned(tensor, number):
 
 def _outcome(library, maker, number, dtype):
     try:
-        return MAKERS[maker](library, number, getattr(library, dtype)).tolist()
+        return maker(library, number, getattr(library, dtype)).tolist()
     except (RuntimeError, ValueError, TypeError, OverflowError):
         return "refused"
 
@@ -62,8 +62,35 @@ def _outcome(library, maker, number, dtype):
 @pytest.mark.parametrize("maker", MAKERS)
 def test_what_an_integer_dtype_does_not_hold_is_refused(maker, by_references):
     for dtype in ("int8", "uint8", "int32", "int64"):
-        ours, theirs = ([_outcome(library, maker, number, dtype) for number in NUMBERS] for library in (genesis, torch))
+        ours, theirs = ([_outcome(library, MAKERS[maker], number, dtype) for number in NUMBERS] for library in (genesis, torch))
         assert str(ours) == str(theirs), (dtype, NUMBERS)
+
+
+FLOATS = [65504, 65519.0, 65520, -1e5, 3.39e38, 3.5e38, -1e39, 2.5, float("inf"), float("-inf"), float("nan")]
+
+
+PAIRS = {  # PyTorch rounds where there is one element
+    "full": lambda library, number, dtype: library.full((2,), number, dtype=dtype),
+    "full_like": lambda library, number, dtype: library.full_like(library.zeros(2, dtype=dtype), number),
+    "fill_": lambda library, number, dtype: library.zeros(2, dtype=dtype).fill_(number),
+    "masked_fill": lambda library, number, dtype: library.zeros(2, dtype=dtype).masked_fill(library.tensor([True]), number),
+    "setitem": lambda library, number, dtype: _assigned(library.zeros(2, dtype=dtype), number),
+    "tensor": MAKERS["tensor"],
+}
+OF_SIXTEEN_BITS = {name: MAKERS[name] for name in ("clamp_min", "constant_pad_nd", "scatter")}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_what_a_floating_dtype_does_not_hold_is_refused(dtype):
+    makers = PAIRS | OF_SIXTEEN_BITS if dtype.endswith("16") else PAIRS
+    for name, maker in makers.items():
+        ours, theirs = ([_outcome(library, maker, number, dtype) for number in FLOATS] for library in (genesis, torch))
+        assert str(ours) == str(theirs), (name, FLOATS)
+
+
+def test_factors_of_sixteen_bits_may_be_larger_than_these():
+    for maker in (MAKERS["addcmul"], MAKERS["addmm"], MAKERS["where"]):
+        assert _outcome(genesis, maker, 1e5, "float16") == _outcome(torch, maker, 1e5, "float16") != "refused"
 
 
 @pytest.mark.parametrize("ends", [(-3.7, 9.9, 7), (0.5, 9.9, 4), (0, 7, 7), (100, -3, 8), (5, 9, 1), (2, 9, 0)])

@@ -18,23 +18,23 @@ from genesis.tensor.views import view
 @function()
 @routed_function
 @method
-def is_complex(self: Tensor) -> bool:
+def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one.
 
     >>> genesis.is_complex(genesis.tensor([1j]))
     True
     """
-    return self.dtype.is_complex
+    return input.dtype.is_complex
 
 
 @attribute
-def real(self: Tensor) -> Tensor:
+def real(input: Tensor) -> Tensor:
     """The real parts; a real tensor itself.
 
     >>> genesis.real(genesis.tensor([1 + 2j]))
     tensor([1.])
     """
-    return part_view(self, "real_parts") if self.dtype.is_complex else self
+    return part_view(input, "real_parts") if input.dtype.is_complex else input
 
 
 def _set_real(self: Tensor, value: Tensor) -> None:
@@ -42,15 +42,15 @@ def _set_real(self: Tensor, value: Tensor) -> None:
 
 
 @attribute
-def imag(self: Tensor) -> Tensor:
+def imag(input: Tensor) -> Tensor:
     """The imaginary parts. Raises TypeError for a real tensor.
 
     >>> genesis.imag(genesis.tensor([1 + 2j]))
     tensor([2.])
     """
-    if not self.dtype.is_complex:
-        raise ArgumentTypeError(f"imag: wants a complex tensor, got {self.dtype.name}, whose imaginary parts are zeros")
-    return part_view(self, "imaginary_parts")
+    if not input.dtype.is_complex:
+        raise ArgumentTypeError(f"imag: wants a complex tensor, got {input.dtype.name}, whose imaginary parts are zeros")
+    return part_view(input, "imaginary_parts")
 
 
 def _set_imag(self: Tensor, value: Tensor) -> None:
@@ -94,71 +94,71 @@ def view_as_complex(input: Tensor) -> Tensor:
 @function()
 @routed_function
 @method
-def is_conj(self: Tensor) -> bool:
+def is_conj(input: Tensor) -> bool:
     """Whether the tensor is lazily conjugated: `conj()` shares storage and conjugates on reading.
 
     >>> z = genesis.tensor([1 + 2j])
     >>> z.conj().is_conj(), z.conj().conj().is_conj()
     (True, False)
     """
-    return self._element_map == "conjugates"
+    return input._element_map == "conjugates"
 
 
 @function()
 @method
-def is_neg(self: Tensor) -> bool:
+def is_neg(input: Tensor) -> bool:
     """Whether the tensor is lazily negated, such as the imaginary part of a lazy conjugate.
 
     >>> genesis.tensor([1 + 2j]).conj().imag.is_neg()
     True
     """
-    return self._element_map == "neg"
+    return input._element_map == "neg"
 
 
 @overridable_method
-def resolve_conj(self: Tensor) -> Tensor:
+def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself, or the computed copy of a lazily conjugated one.
 
     >>> genesis.tensor([1 + 2j]).conj().resolve_conj().numpy()
     array([1.-2.j], dtype=complex64)
     """
-    return self.clone() if self.is_conj() else self
+    return input.clone() if input.is_conj() else input
 
 
 @overridable_method
-def resolve_neg(self: Tensor) -> Tensor:
+def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself, or the computed copy of a lazily negated one.
 
     >>> genesis.tensor([1 + 2j]).conj().imag.resolve_neg().numpy()
     array([-2.], dtype=float32)
     """
-    return self.clone() if self.is_neg() else self
+    return input.clone() if input.is_neg() else input
 
 
 @overridable_method
-def conj(self: Tensor) -> Tensor:
+def conj(input: Tensor) -> Tensor:
     """The conjugates, lazily, in the tensor's storage; a real tensor itself.
 
     >>> z = genesis.tensor([1 + 2j, 3])
     >>> z.conj().mul_(1j), z
     (tensor([2.+1.j, 0.+3.j]), tensor([2.-1.j, 0.-3.j]))
     """
-    if not self.dtype.is_complex:
-        return self
-    if isinstance(self, CompositeTensor):
-        return call(OPERATIONS["conjugates"], (self,))
-    return conjugate_view(self)
+    if not input.dtype.is_complex:
+        return input
+    if isinstance(input, CompositeTensor):
+        return call(OPERATIONS["conjugates"], (input,))
+    return conjugate_view(input)
 
 
 @overridable_method
 @takes_out
-def conj_physical(self: Tensor) -> Tensor:
+def conj_physical(input: Tensor) -> Tensor:
     """The conjugates; a real tensor itself.
 
     >>> genesis.conj_physical(genesis.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    return call(OPERATIONS["conjugates"], (self,)) if self.dtype.is_complex else self
+    return call(OPERATIONS["conjugates"], (input,)) if input.dtype.is_complex else input
 
 
 @method
@@ -168,16 +168,16 @@ def conj_physical_(self: Tensor) -> Tensor:
 
 
 @overridable_method
-def adjoint(self: Tensor) -> Tensor:
+def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two axes.
 
     >>> genesis.adjoint(genesis.tensor([[1j, 2], [3, 4]]))
     tensor([[0.-1.j, 3.-0.j],
             [2.-0.j, 4.-0.j]])
     """
-    if self.ndim < 2:
-        raise ValueError(f"adjoint: wants two axes at least, got shape {self.shape}")
-    return view(self, "transpose", -2, -1).conj()
+    if input.ndim < 2:
+        raise ValueError(f"adjoint: wants two axes at least, got shape {input.shape}")
+    return view(input, "transpose", -2, -1).conj()
 
 
 @attribute

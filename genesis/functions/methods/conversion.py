@@ -272,13 +272,13 @@ for _name, _dtype in {
 
 # ---- copies ----
 @overridable_method
-def clone(self: Tensor, *, memory_format: object = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     """A copy; gradients flow through it. `memory_format` has no effect.
 
     >>> genesis.clone(genesis.tensor([1, 2]))
     tensor([1, 2])
     """
-    return call(OPERATIONS["clone"], (self,))
+    return call(OPERATIONS["clone"], (input,))
 
 
 @method

@@ -113,7 +113,7 @@ def get_device(self: Tensor) -> int:
 
 @function()
 @method
-def is_inference(self: Tensor) -> bool:
+def is_inference(input: Tensor) -> bool:
     """Whether it was made in inference mode, which alone may write to it, or views what was.
 
     >>> with genesis.inference_mode():
@@ -122,55 +122,55 @@ def is_inference(self: Tensor) -> bool:
     (True, False)
     """
     refuse("it is asked whether a tensor was made in inference mode")
-    return is_of_inference_mode(self)
+    return is_of_inference_mode(input)
 
 
 @function()
 @routed_function
 @method
-def numel(self: Tensor) -> int:
+def numel(input: Tensor) -> int:
     """The number of elements.
 
     >>> genesis.numel(genesis.zeros(2, 3))
     6
     """
-    return product(self.shape)
+    return product(input.shape)
 
 
 @function()
 @routed_function
 @method
-def is_floating_point(self: Tensor) -> bool:
+def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is floating.
 
     >>> genesis.is_floating_point(genesis.tensor([1.0])), genesis.is_floating_point(genesis.tensor([1]))
     (True, False)
     """
-    return self.dtype.is_floating_point
+    return input.dtype.is_floating_point
 
 
 @function()
 @routed_function
 @method
-def is_signed(self: Tensor) -> bool:
+def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers.
 
     >>> genesis.is_signed(genesis.tensor([1], dtype=genesis.uint8))
     False
     """
-    return self.dtype.is_signed
+    return input.dtype.is_signed
 
 
 @function()
 @routed_function
 @method
-def is_same_size(self: Tensor, other: Tensor) -> bool:
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether `other` has the same shape.
 
     >>> genesis.is_same_size(genesis.ones(2, 1), genesis.ones(2))
     False
     """
-    return self.shape == other.shape
+    return input.shape == other.shape
 
 
 @method

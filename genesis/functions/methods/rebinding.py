@@ -68,10 +68,10 @@ def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storag
 @function()
 @method
 def slice_inverse(
-    self: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """A view of this tensor's storage with the layout of `src`, a slice of the storage."""
-    return as_strided(self, src.shape, src.layout.strides, src.layout.offset)
+    return as_strided(input, src.shape, src.layout.strides, src.layout.offset)
 
 
 @method

@@ -38,16 +38,16 @@ def mT(self: Tensor) -> Tensor:
 
 
 @overridable_method
-def t(self: Tensor) -> Tensor:
+def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector is its own.
 
     >>> genesis.t(genesis.tensor([[1, 2], [3, 4]]))
     tensor([[1, 3],
             [2, 4]])
     """
-    if self.ndim > 2:
-        raise ArgumentError(f"t: wants two axes at most, got shape {self.shape}; use transpose")
-    return view(self, "permute", (-1, -2)[: self.ndim])  # arguments unique to `t`: PyTorch names its backward step differently
+    if input.ndim > 2:
+        raise ArgumentError(f"t: wants two axes at most, got shape {input.shape}; use transpose")
+    return view(input, "permute", (-1, -2)[: input.ndim])  # arguments unique to `t`: PyTorch names its backward so
 
 
 # ---- like another tensor ----
@@ -65,24 +65,24 @@ _shaped_as("expand_as", "expand", "The tensor expanded to the shape of `other`."
 
 
 @overridable_method
-def broadcast_to(self: Tensor, *shape: Extents, size: Extents | None = None) -> Tensor:
+def broadcast_to(input: Tensor, *shape: Extents, size: Extents | None = None) -> Tensor:
     """The tensor expanded to `shape`, or `size`.
 
     >>> genesis.broadcast_to(genesis.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
             [1, 2]])
     """
-    return view(self, "expand", *(shape if size is None else (size,)))
+    return view(input, "expand", *(shape if size is None else (size,)))
 
 
 @overridable_method
-def ravel(self: Tensor) -> Tensor:
+def ravel(input: Tensor) -> Tensor:
     """All axes merged into one.
 
     >>> genesis.ravel(genesis.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return view(self, "reshape", -1)
+    return view(input, "reshape", -1)
 
 
 @method
@@ -101,20 +101,20 @@ def repeat(self: Tensor, *repeats: Extents) -> Tensor:
 
 @function("moveaxis")
 @overridable_method
-def movedim(self: Tensor, source: Extents, destination: Extents) -> Tensor:
+def movedim(input: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the positions `destination`, the others in their order.
 
     >>> genesis.movedim(genesis.zeros(2, 3, 4), 0, -1).shape
     (3, 4, 2)
     """
     pairs = [[d] if isinstance(d, int) else list(d) for d in (source, destination)]
-    froms, tos = ([normalize_axis("movedim", d, self.ndim) for d in dims] for dims in pairs)
+    froms, tos = ([normalize_axis("movedim", d, input.ndim) for d in dims] for dims in pairs)
     if len(froms) != len(tos) or len({*froms}) < len(froms) or len({*tos}) < len(tos):
         raise ArgumentError(f"movedim: source {source} and destination {destination}; want as many axes, each of them once")
-    order = [axis for axis in range(self.ndim) if axis not in froms]
+    order = [axis for axis in range(input.ndim) if axis not in froms]
     for to, axis in sorted(zip(tos, froms, strict=True)):
         order.insert(to, axis)
-    return view(self, "permute", order[: self.ndim])  # 0-d tensors take 0 for an axis
+    return view(input, "permute", order[: input.ndim])  # 0-d tensors take 0 for an axis
 
 
 # ---- new tensors of the same dtype ----

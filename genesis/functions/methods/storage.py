@@ -235,7 +235,7 @@ def storage_type(self: Tensor) -> type:
 # ---- hash ----
 @function()
 @method
-def hash_tensor(self: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+def hash_tensor(input: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of all elements' bits, over the axes `dim` (all, if there are none): floats as float64, others as int64.
 
     >>> genesis.tensor([1, 2, 4]).hash_tensor().item()
@@ -243,6 +243,6 @@ def hash_tensor(self: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = 
     """
     if mode:
         raise ArgumentError(f"hash_tensor: mode is {mode}; want 0, the exclusive or")
-    wide = self.double() if self.is_floating_point() else self.long()
-    axes = normalize_axes("hash_tensor", dim if isinstance(dim, int) else tuple(dim) or None, self.ndim)
+    wide = input.double() if input.is_floating_point() else input.long()
+    axes = normalize_axes("hash_tensor", dim if isinstance(dim, int) else tuple(dim) or None, input.ndim)
     return call(OPERATIONS["bits_xor"], (wide, axes, keepdim))

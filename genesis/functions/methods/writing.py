@@ -67,7 +67,7 @@ def zero_(self: Tensor) -> Tensor:
 
 @function()
 @method
-def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """The tensor with `value` where `mask` (broadcast) holds.
 
     >>> genesis.masked_fill(genesis.tensor([1, 2, 3]), genesis.tensor([True, False, True]), 0)
@@ -77,11 +77,11 @@ def masked_fill(self: Tensor, mask: Tensor, value: Operand) -> Tensor:
         raise ArgumentTypeError(f"masked_fill: mask must be bool, got {mask.dtype.name}")
     if isinstance(value, Tensor) and value.shape:
         raise ArgumentError(f"masked_fill: value must be a number or a 0-d tensor, got shape {value.shape}")
-    refuse_number("masked_fill", value, self.dtype)
-    if isinstance(value, Tensor) and value.dtype.is_complex and not self.dtype.is_complex:
-        raise ArgumentTypeError(f"masked_fill: value is {value.dtype.name}, the tensor {self.dtype.name}; take its real part")
-    result: Tensor = call(OPERATIONS["where"], (mask, value, self))
-    return result.to(self.dtype)
+    refuse_number("masked_fill", value, input.dtype)
+    if isinstance(value, Tensor) and value.dtype.is_complex and not input.dtype.is_complex:
+        raise ArgumentTypeError(f"masked_fill: value is {value.dtype.name}, the tensor {input.dtype.name}; take its real part")
+    result: Tensor = call(OPERATIONS["where"], (mask, value, input))
+    return result.to(input.dtype)
 
 
 @routed_method
