@@ -9,7 +9,7 @@ from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, parameter
 from genesis.distributions.distribution import ProbsOrLogits
 from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.utils import Operand, clamp_probs, formula, method, uniform_inside
+from genesis.distributions.utils import Operand, clamp_probs, formula, uniform_inside
 from genesis.functions.creation import zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange
@@ -46,8 +46,8 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         shape, p = self._extended_shape(sample_shape), self.probs.detach()
         return (rand(shape, dtype=p.dtype, device=p.device) < p).to(p.dtype)
 
-    log_prob = method(lambda self, value: odds_log_prob(self.logits, self._checked(value)))
-    entropy = method(lambda self: softplus(self.logits) - self.probs * self.logits)
+    def log_prob(self, value: Tensor) -> Tensor: return odds_log_prob(self.logits, self._checked(value))
+    def entropy(self) -> Tensor: return softplus(self.logits) - self.probs * self.logits
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._enumerated(arange(2, dtype=self._param.dtype, device=self._param.device), expand)
@@ -99,7 +99,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         far = ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log()
         return where(near, ln(2) + (4 / 3 + 104 / 45 * x * x) * x * x, far)
 
-    log_prob = method(lambda self, value: odds_log_prob(self.logits, self._checked(value)) + self._log_norm())
+    def log_prob(self, value: Tensor) -> Tensor: return odds_log_prob(self.logits, self._checked(value)) + self._log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
         value = self._checked(value).clamp(0, 1)
@@ -112,7 +112,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         far = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
         return where(near, value, far)
 
-    entropy = method(lambda self: -self.logits * self.mean + softplus(self.logits) - self._log_norm())
+    def entropy(self) -> Tensor: return -self.logits * self.mean + softplus(self.logits) - self._log_norm()
 
     @property
     def mean(self) -> Tensor:
@@ -156,7 +156,7 @@ class Geometric(ProbsOrLogits):
         value = self._checked(value)
         return value * where((self.probs == 1) & (value == 0), 0, (-self.probs).log1p()) + self.probs.log()
 
-    entropy = method(lambda self: (softplus(self.logits) - self.probs * self.logits) / self.probs)
+    def entropy(self) -> Tensor: return (softplus(self.logits) - self.probs * self.logits) / self.probs
     mean = formula(lambda d: 1 / d.probs - 1)
     mode = formula(lambda d: zeros_like(d.probs))
     variance = formula(lambda d: (1 / d.probs - 1) / d.probs)

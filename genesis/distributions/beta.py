@@ -8,7 +8,7 @@ from math import pi
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.utils import derived, formula, method
+from genesis.distributions.utils import derived, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.selection import where
@@ -96,7 +96,7 @@ class Beta(ExponentialFamily):
         value = self._checked(value)
         return log_beta_density(self.concentration1, self.concentration0, value.log(), (-value).log1p())
 
-    entropy = method(lambda self: self._dirichlet.entropy())
+    def entropy(self) -> Tensor: return self._dirichlet.entropy()
     mean = formula(lambda d: d.concentration1 / (d.concentration1 + d.concentration0))
     mode = formula(lambda d: d._dirichlet.mode[..., 0])
 

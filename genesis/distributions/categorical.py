@@ -7,7 +7,7 @@ from math import lgamma, nan, prod
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, parameter
 from genesis.distributions.distribution import Distribution, ProbsOrLogits
-from genesis.distributions.utils import finfo, formula, joint_shape, method, sum_rightmost
+from genesis.distributions.utils import finfo, formula, joint_shape, sum_rightmost
 from genesis.functions.creation import full_like, zeros
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange, eye
@@ -112,8 +112,8 @@ class OneHotCategorical(OfCategories):
     def sample(self, sample_shape: Extents = ()) -> Tensor:
         return one_hot(self._categorical.sample(sample_shape), self._event_shape[0]).to(self._param.dtype)
 
-    log_prob = method(lambda self, value: self._categorical.log_prob(self._checked(value).argmax(-1)))
-    entropy = method(lambda self: self._categorical.entropy())
+    def log_prob(self, value: Tensor) -> Tensor: return self._categorical.log_prob(self._checked(value).argmax(-1))
+    def entropy(self) -> Tensor: return self._categorical.entropy()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self._event_shape[0]
@@ -130,7 +130,8 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """Unit vectors whose gradients are those of the probabilities (Y. Bengio and others, 2013)."""
 
     has_rsample = True
-    rsample = method(lambda self, sample_shape=(): self.sample(sample_shape) + (self.probs - self.probs.detach()))
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
 class Multinomial(OfCategories):

@@ -10,7 +10,7 @@ from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.folded import Folded
 from genesis.distributions.gamma import standard_gamma
-from genesis.distributions.utils import formula, method
+from genesis.distributions.utils import formula
 from genesis.functions.creation import full_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
@@ -39,9 +39,10 @@ class Cauchy(Distribution):
         z = (self._checked(value) - self.loc) / self.scale
         return -ln(pi) - self.scale.log() - (z * z).log1p()
 
-    cdf = method(lambda self, value: self.scale.atan2(self.loc - self._checked(value)) / pi)
-    icdf = method(lambda self, value: self.loc + self.scale * tangent(value - 0.5, where(value < 0.5, value, 1 - value)))
-    entropy = method(lambda self: ln(4 * pi) + self.scale.log())
+    def cdf(self, value: Tensor) -> Tensor: return self.scale.atan2(self.loc - self._checked(value)) / pi
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * tangent(value - 0.5, where(value < 0.5, value, 1 - value))
+    def entropy(self) -> Tensor: return ln(4 * pi) + self.scale.log()
     mean = formula(lambda d: full_like(d.loc, nan))
     mode = formula(lambda d: d.loc)
     variance = formula(lambda d: full_like(d.loc, inf))
@@ -59,7 +60,7 @@ class HalfCauchy(Folded):
 
     whole = Cauchy
     mean = variance = formula(lambda d: full_like(d.scale, inf))
-    cdf = method(lambda self, value: (self._checked(value) / self.scale).atan() * (2 / pi))
+    def cdf(self, value: Tensor) -> Tensor: return (self._checked(value) / self.scale).atan() * (2 / pi)
 
     def icdf(self, prob: Tensor) -> Tensor:
         return self.scale * tangent(prob / 2, (1 - prob) / 2)

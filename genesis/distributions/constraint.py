@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from genesis.distributions.utils import formula
+from genesis.distributions.utils import Formula, formula
 from genesis.ir.replayable import Described
 from genesis.tensor.handle import Tensor
 
@@ -59,7 +59,7 @@ def is_dependent(constraint: Constraint) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-class dependent_property(property, _Dependent):
+class dependent_property(Formula, _Dependent):
     """A property that is a constraint, which depends on the parameters of the instance; on the class it is dependent."""
 
     def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool | Any = NotImplemented,

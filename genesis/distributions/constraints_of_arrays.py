@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.distributions.constraint import Constraint
-from genesis.distributions.utils import Operand, all_rightmost, finfo, method
+from genesis.distributions.utils import Operand, all_rightmost, finfo
 from genesis.functions.creation import full
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
@@ -14,12 +14,12 @@ from genesis.tensor.handle import Tensor
 # ---- of vectors ----
 class _OneHot(Constraint):
     is_discrete, event_dim = True, 1
-    check = method(lambda self, value: ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1))
+    def check(self, value: Tensor) -> Tensor: return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
 
 
 class _Simplex(Constraint):
     event_dim = 1
-    check = method(lambda self, value: (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6))
+    def check(self, value: Tensor) -> Tensor: return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
 class _Multinomial(Constraint):
@@ -28,13 +28,13 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound: Operand) -> None:
         self.upper_bound = upper_bound
 
-    check = method(lambda self, value: (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound))
+    def check(self, value: Tensor) -> Tensor: return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 # ---- of matrices ----
 class _LowerTriangular(Constraint):
     event_dim = 2
-    check = method(lambda self, value: all_rightmost(value.tril() == value, 2))
+    def check(self, value: Tensor) -> Tensor: return all_rightmost(value.tril() == value, 2)
 
 
 class _LowerCholesky(_LowerTriangular):

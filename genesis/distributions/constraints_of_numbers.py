@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from genesis.distributions.constraint import Constraint
-from genesis.distributions.utils import Operand, method
+from genesis.distributions.utils import Operand
+from genesis.tensor.handle import Tensor
 
 
 class _Bounded(Constraint):
@@ -16,12 +17,12 @@ class _Bounded(Constraint):
 
 
 class _Real(Constraint):
-    check = method(lambda self, value: value == value)
+    def check(self, value: Tensor) -> Tensor: return value == value
 
 
 class _Boolean(Constraint):
     is_discrete = True
-    check = method(lambda self, value: (value == 0) | (value == 1))
+    def check(self, value: Tensor) -> Tensor: return (value == 0) | (value == 1)
 
 
 @dataclass(eq=False, repr=False)
@@ -29,46 +30,47 @@ class _IntegerInterval(_Bounded):
     lower_bound: Operand
     upper_bound: Operand
     is_discrete = True
-    check = method(lambda self, value: (value % 1 == 0) & (value >= self.lower_bound) & (value <= self.upper_bound))
+    def check(self, value: Tensor) -> Tensor:
+        return (value % 1 == 0) & (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
 @dataclass(eq=False, repr=False)
 class _IntegerLessThan(_Bounded):
     upper_bound: Operand
     is_discrete = True
-    check = method(lambda self, value: (value % 1 == 0) & (value <= self.upper_bound))
+    def check(self, value: Tensor) -> Tensor: return (value % 1 == 0) & (value <= self.upper_bound)
 
 
 @dataclass(eq=False, repr=False)
 class _IntegerGreaterThan(_Bounded):
     lower_bound: Operand
     is_discrete = True
-    check = method(lambda self, value: (value % 1 == 0) & (value >= self.lower_bound))
+    def check(self, value: Tensor) -> Tensor: return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 class _GreaterThan(_IntegerGreaterThan):
     is_discrete = False
-    check = method(lambda self, value: value > self.lower_bound)
+    def check(self, value: Tensor) -> Tensor: return value > self.lower_bound
 
 
 class _GreaterThanEq(_IntegerGreaterThan):
     is_discrete = False
-    check = method(lambda self, value: value >= self.lower_bound)
+    def check(self, value: Tensor) -> Tensor: return value >= self.lower_bound
 
 
 class _LessThan(_IntegerLessThan):
     is_discrete = False
-    check = method(lambda self, value: value < self.upper_bound)
+    def check(self, value: Tensor) -> Tensor: return value < self.upper_bound
 
 
 class _Interval(_IntegerInterval):
     is_discrete = False
-    check = method(lambda self, value: (value >= self.lower_bound) & (value <= self.upper_bound))
+    def check(self, value: Tensor) -> Tensor: return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_IntegerInterval):
     is_discrete = False
-    check = method(lambda self, value: (value >= self.lower_bound) & (value < self.upper_bound))
+    def check(self, value: Tensor) -> Tensor: return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
 OF_NUMBERS = (_Real, _Boolean, _Bounded)  # which a Python number can be checked against as it is

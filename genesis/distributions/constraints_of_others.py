@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.distributions.constraint import Constraint
-from genesis.distributions.utils import all_rightmost, formula, method
+from genesis.distributions.utils import all_rightmost, formula
 from genesis.functions.methods.table import functions_of
 from genesis.tensor.handle import Tensor
 
@@ -46,7 +46,7 @@ class MixtureSameFamilyConstraint(_OfAnother):
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint
 
-    check = method(lambda self, value: self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1))
+    def check(self, value: Tensor) -> Tensor: return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamilyConstraint({self.base_constraint!r})"

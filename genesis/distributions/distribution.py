@@ -12,7 +12,6 @@ from genesis.distributions.utils import (
     joint_shape,
     lazy_property,
     logits_to_probs,
-    method,
     probs_to_logits,
     uniform_inside,
 )
@@ -219,7 +218,7 @@ class ProbsOrLogits(Distribution):
         """The shape of `probs` or `logits`."""
         return Size(self._param.shape)
 
-    _like = method(lambda self: self._param)
+    def _like(self) -> Tensor: return self._param
 
 
 def _extents(sample_shape: Extents) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.transformed_distribution import Composed
 from genesis.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
 from genesis.distributions.uniform import Uniform
-from genesis.distributions.utils import euler_constant, formula, method
+from genesis.distributions.utils import euler_constant, formula
 from genesis.functions.creation import full_like, zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
@@ -40,10 +40,10 @@ class Exponential(ExponentialFamily):
         """Numbers of rate 1, over the rate."""
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
-    log_prob = method(lambda self, value: self.rate.log() - self.rate * self._checked(value))
-    cdf = method(lambda self, value: -(-self.rate * self._checked(value)).expm1())
-    icdf = method(lambda self, value: -(-value).log1p() / self.rate)
-    entropy = method(lambda self: 1 - self.rate.log())
+    def log_prob(self, value: Tensor) -> Tensor: return self.rate.log() - self.rate * self._checked(value)
+    def cdf(self, value: Tensor) -> Tensor: return -(-self.rate * self._checked(value)).expm1()
+    def icdf(self, value: Tensor) -> Tensor: return -(-value).log1p() / self.rate
+    def entropy(self) -> Tensor: return 1 - self.rate.log()
     mean = stddev = formula(lambda d: 1 / d.rate)
     mode = formula(lambda d: zeros_like(d.rate))
     variance = formula(lambda d: d.mean.square())
@@ -63,7 +63,7 @@ class Pareto(Composed):
         return Exponential(self.alpha, validate_args=False), [ExpTransform(), AffineTransform(0, self.scale)]
 
     support = constraints.dependent_property(lambda d: constraints.greater_than_eq(d.scale), is_discrete=False, event_dim=0)
-    entropy = method(lambda self: (self.scale / self.alpha).log() + 1 + 1 / self.alpha)
+    def entropy(self) -> Tensor: return (self.scale / self.alpha).log() + 1 + 1 / self.alpha
 
     @property
     def mean(self) -> Tensor:
@@ -128,8 +128,9 @@ class Kumaraswamy(Composed):
         value, a, b = self._checked(value), self.concentration1, self.concentration0
         return (a * b).log() + (a - 1).xlogy(value) + where(b == 1, 0, (b - 1) * self._log_rest(value))
 
-    cdf = method(lambda self, value: -(self.concentration0 * self._log_rest(self._checked(value))).expm1())
-    icdf = method(lambda self, value: ((-((-value).log1p() / self.concentration0).expm1()).log() / self.concentration1).exp())
+    def cdf(self, value: Tensor) -> Tensor: return -(self.concentration0 * self._log_rest(self._checked(value))).expm1()
+    def icdf(self, value: Tensor) -> Tensor:
+        return ((-((-value).log1p() / self.concentration0).expm1()).log() / self.concentration1).exp()
 
     def _moment(self, power: int) -> Tensor:
         return self.concentration0 * log_beta(1 + power / self.concentration1, self.concentration0).exp()
@@ -182,14 +183,14 @@ class GeneralizedPareto(Distribution):
         density = where(straight, -z, -(1 + 1 / k) * (k * z).log1p())
         return where(z >= 0, density - self.scale.log(), -inf)
 
-    cdf = method(lambda self, value: -self._log_survival(self._checked(value)).clamp(max=0).expm1())
+    def cdf(self, value: Tensor) -> Tensor: return -self._log_survival(self._checked(value)).clamp(max=0).expm1()
 
     def icdf(self, value: Tensor) -> Tensor:
         straight, k = self._parts()
         left = (-value).log1p()
         return self.loc + self.scale * where(straight, -left, (-k * left).expm1() / k)
 
-    entropy = method(lambda self: self.scale.log() + self.concentration + 1)
+    def entropy(self) -> Tensor: return self.scale.log() + self.concentration + 1
 
     @property
     def mean(self) -> Tensor:

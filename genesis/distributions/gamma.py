@@ -12,7 +12,7 @@ from genesis.distributions.distribution import Distribution
 from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import PowerTransform
-from genesis.distributions.utils import Operand, formula, method
+from genesis.distributions.utils import Operand, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.selection import where
@@ -50,7 +50,7 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         return log_gamma_density(self.concentration, self.rate * self._checked(value)) + self.rate.log()
 
-    cdf = method(lambda self, value: igamma(self.concentration, self.rate * self._checked(value)))
+    def cdf(self, value: Tensor) -> Tensor: return igamma(self.concentration, self.rate * self._checked(value))
 
     def entropy(self) -> Tensor:
         a = self.concentration

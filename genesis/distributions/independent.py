@@ -6,7 +6,8 @@ from typing import Any
 
 from genesis.distributions import constraints
 from genesis.distributions.distribution import Distribution
-from genesis.distributions.utils import formula, method, sum_rightmost
+from genesis.distributions.utils import formula, sum_rightmost
+from genesis.ir.annotations import Extents
 from genesis.tensor.handle import Tensor
 
 __all__ = ["Independent"]
@@ -51,8 +52,8 @@ class Independent(Distribution):
     mean = formula(lambda d: d.base_dist.mean)
     mode = formula(lambda d: d.base_dist.mode)
     variance = formula(lambda d: d.base_dist.variance)
-    sample = method(lambda self, sample_shape=(): self.base_dist.sample(sample_shape))
-    rsample = method(lambda self, sample_shape=(): self.base_dist.rsample(sample_shape))
+    def sample(self, sample_shape: Extents = ()) -> Tensor: return self.base_dist.sample(sample_shape)
+    def rsample(self, sample_shape: Extents = ()) -> Tensor: return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from genesis.distributions import constraints
 from genesis.distributions.transform import Transform
-from genesis.distributions.utils import formula, method, sum_rightmost
+from genesis.distributions.utils import formula, sum_rightmost
 from genesis.functions.methods.table import functions_of
 from genesis.tensor.handle import Tensor
 
@@ -33,8 +33,8 @@ class _Joined(Transform):
     def _mapped(self, z: Tensor, turn: Callable[[Transform, Tensor], Tensor]) -> Tensor:
         return self._joined([turn(t, part) for t, part in zip(self.transforms, self._parts(z), strict=True)])
 
-    _call = method(lambda self, x: self._mapped(x, lambda t, part: t(part)))
-    _inverse = method(lambda self, y: self._mapped(y, lambda t, part: t.inv(part)))
+    def _call(self, x: Tensor) -> Tensor: return self._mapped(x, lambda t, part: t(part))
+    def _inverse(self, y: Tensor) -> Tensor: return self._mapped(y, lambda t, part: t.inv(part))
 
 
 class CatTransform(_Joined):
@@ -92,7 +92,7 @@ class StackTransform(_Joined):
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
-    _parts = method(lambda self, z: [z.select(self.dim, i) for i in range(z.shape[self.dim])])
+    def _parts(self, z: Tensor) -> list[Tensor]: return [z.select(self.dim, i) for i in range(z.shape[self.dim])]
 
     def _joined(self, parts: Sequence[Tensor]) -> Tensor:
         return stack(parts, self.dim)  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from genesis.distributions.exp_family import ExponentialFamily
 from genesis.distributions.folded import Folded
 from genesis.distributions.transformed_distribution import TransformedDistribution
 from genesis.distributions.transforms import ExpTransform
-from genesis.distributions.utils import Operand, formula, method
+from genesis.distributions.utils import Operand, formula
 from genesis.functions.methods.table import functions_of
 from genesis.ir.annotations import Extents
 from genesis.random import randn
@@ -45,9 +45,9 @@ class Normal(ExponentialFamily):
         z = (self._checked(value) - self.loc) / self.scale
         return -0.5 * z * z - self.scale.log() - 0.5 * ln(2 * pi)
 
-    cdf = method(lambda self, value: ndtr((self._checked(value) - self.loc) / self.scale))
-    icdf = method(lambda self, value: self.loc + self.scale * ndtri(value))
-    entropy = method(lambda self: 0.5 + 0.5 * ln(2 * pi) + self.scale.log())
+    def cdf(self, value: Tensor) -> Tensor: return ndtr((self._checked(value) - self.loc) / self.scale)
+    def icdf(self, value: Tensor) -> Tensor: return self.loc + self.scale * ndtri(value)
+    def entropy(self) -> Tensor: return 0.5 + 0.5 * ln(2 * pi) + self.scale.log()
     mean = mode = formula(lambda d: d.loc)
     stddev = formula(lambda d: d.scale)
     variance = formula(lambda d: d.scale * d.scale)
@@ -86,7 +86,7 @@ class HalfNormal(Folded):
     whole = Normal
     mean = formula(lambda d: d.scale * (2 / pi) ** 0.5)
     variance = formula(lambda d: d.scale * d.scale * (1 - 2 / pi))
-    cdf = method(lambda self, value: (self._checked(value) / (self.scale * 2**0.5)).erf())
+    def cdf(self, value: Tensor) -> Tensor: return (self._checked(value) / (self.scale * 2**0.5)).erf()
 
     def icdf(self, prob: Tensor) -> Tensor:
         return self.scale * prob.erfinv() * 2**0.5

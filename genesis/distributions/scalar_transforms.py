@@ -8,7 +8,7 @@ from math import log as ln
 from genesis.distributions import constraints
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.transform import Elementwise, Transform
-from genesis.distributions.utils import Operand, finfo, formula, joint_shape, method, sum_rightmost
+from genesis.distributions.utils import Operand, finfo, formula, joint_shape, sum_rightmost
 from genesis.functions.creation import full_like
 from genesis.functions.methods.table import functions_of
 from genesis.tensor.handle import Tensor
@@ -21,9 +21,9 @@ class ExpTransform(Elementwise):
 
     codomain = constraints.positive
     _compared = ()
-    _call = method(lambda self, x: x.exp())
-    _inverse = method(lambda self, y: y.log())
-    log_abs_det_jacobian = method(lambda self, x, y: x)
+    def _call(self, x: Tensor) -> Tensor: return x.exp()
+    def _inverse(self, y: Tensor) -> Tensor: return y.log()
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return x
 
 
 class PowerTransform(Elementwise):
@@ -37,10 +37,11 @@ class PowerTransform(Elementwise):
         self.exponent = exponent
 
     sign = formula(lambda t: t.exponent.sign() if isinstance(t.exponent, Tensor) else (t.exponent > 0) - (t.exponent < 0))
-    _call = method(lambda self, x: x**self.exponent)
-    _inverse = method(lambda self, y: y ** (1 / self.exponent))
-    log_abs_det_jacobian = method(lambda self, x, y: (self.exponent * y / x).abs().log())
-    forward_shape = method(lambda self, shape: joint_shape(shape, getattr(self.exponent, "shape", ())))
+    def _call(self, x: Tensor) -> Tensor: return x**self.exponent
+    def _inverse(self, y: Tensor) -> Tensor: return y ** (1 / self.exponent)
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return (self.exponent * y / x).abs().log()
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return joint_shape(shape, getattr(self.exponent, "shape", ()))
     inverse_shape = forward_shape
 
 
@@ -49,13 +50,13 @@ class SigmoidTransform(Elementwise):
 
     codomain = constraints.unit_interval
     _compared = ()
-    _call = method(lambda self, x: _clipped_sigmoid(x))
+    def _call(self, x: Tensor) -> Tensor: return _clipped_sigmoid(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
         y = inside(y)
         return y.log() - (-y).log1p()
 
-    log_abs_det_jacobian = method(lambda self, x, y: logsigmoid(x) + logsigmoid(-x))
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return logsigmoid(x) + logsigmoid(-x)
 
 
 class SoftplusTransform(Elementwise):
@@ -63,9 +64,9 @@ class SoftplusTransform(Elementwise):
 
     codomain = constraints.positive
     _compared = ()
-    _call = method(lambda self, x: softplus(x))
-    _inverse = method(lambda self, y: y + (-(-y).expm1()).log())
-    log_abs_det_jacobian = method(lambda self, x, y: logsigmoid(x))
+    def _call(self, x: Tensor) -> Tensor: return softplus(x)
+    def _inverse(self, y: Tensor) -> Tensor: return y + (-(-y).expm1()).log()
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return logsigmoid(x)
 
 
 class TanhTransform(Elementwise):
@@ -73,9 +74,9 @@ class TanhTransform(Elementwise):
 
     codomain = constraints.interval(-1.0, 1.0)
     _compared = ()
-    _call = method(lambda self, x: x.tanh())
-    _inverse = method(lambda self, y: y.atanh())
-    log_abs_det_jacobian = method(lambda self, x, y: 2 * (ln(2) - x - softplus(-2 * x)))
+    def _call(self, x: Tensor) -> Tensor: return x.tanh()
+    def _inverse(self, y: Tensor) -> Tensor: return y.atanh()
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return 2 * (ln(2) - x - softplus(-2 * x))
 
 
 class AbsTransform(Transform):
@@ -84,8 +85,8 @@ class AbsTransform(Transform):
     domain = constraints.real
     codomain = constraints.positive
     _compared = ()
-    _call = method(lambda self, x: x.abs())
-    _inverse = method(lambda self, y: y)
+    def _call(self, x: Tensor) -> Tensor: return x.abs()
+    def _inverse(self, y: Tensor) -> Tensor: return y
 
 
 class AffineTransform(Transform):
@@ -102,8 +103,8 @@ class AffineTransform(Transform):
     domain = codomain = formula(
         lambda t: constraints.independent(constraints.real, t._event_dim) if t._event_dim else constraints.real)
     sign = formula(lambda t: t.scale.sign() if isinstance(t.scale, Tensor) else (t.scale > 0) - (t.scale < 0))
-    _call = method(lambda self, x: self.loc + self.scale * x)
-    _inverse = method(lambda self, y: (y - self.loc) / self.scale)
+    def _call(self, x: Tensor) -> Tensor: return self.loc + self.scale * x
+    def _inverse(self, y: Tensor) -> Tensor: return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         scale = self.scale
@@ -129,9 +130,9 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     domain = formula(lambda t: t.distribution.support)
-    _call = method(lambda self, x: self.distribution.cdf(x))
-    _inverse = method(lambda self, y: self.distribution.icdf(y))
-    log_abs_det_jacobian = method(lambda self, x, y: self.distribution.log_prob(x))
+    def _call(self, x: Tensor) -> Tensor: return self.distribution.cdf(x)
+    def _inverse(self, y: Tensor) -> Tensor: return self.distribution.icdf(y)
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return self.distribution.log_prob(x)
 
 
 def _clipped_sigmoid(x: Tensor) -> Tensor:

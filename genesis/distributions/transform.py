@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from genesis.distributions import constraints
 from genesis.distributions.constraints import Constraint
-from genesis.distributions.utils import formula, method, sum_rightmost
+from genesis.distributions.utils import formula, sum_rightmost
 from genesis.functions.creation import zeros_like
 from genesis.ir.replayable import Described
 from genesis.tensor.handle import Tensor
@@ -130,14 +130,14 @@ class _InverseTransform(Transform):
     bijective = formula(lambda t: t._inv.bijective)
     sign = formula(lambda t: t._inv.sign)
     inv = formula(lambda t: t._inv)
-    with_cache = method(lambda self, cache_size=1: self.inv.with_cache(cache_size).inv)
+    def with_cache(self, cache_size: int = 1) -> Transform: return self.inv.with_cache(cache_size).inv
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._inv._inv_call(x)
 
-    log_abs_det_jacobian = method(lambda self, x, y: -self._inv.log_abs_det_jacobian(y, x))
-    forward_shape = method(lambda self, shape: self._inv.inverse_shape(shape))
-    inverse_shape = method(lambda self, shape: self._inv.forward_shape(shape))
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return -self._inv.log_abs_det_jacobian(y, x)
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]: return self._inv.inverse_shape(shape)
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]: return self._inv.forward_shape(shape)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inv!r})"
@@ -253,8 +253,8 @@ class IndependentTransform(Transform):
         result = self.base_transform.log_abs_det_jacobian(x, y)
         return sum_rightmost(result, self.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
 
-    forward_shape = method(lambda self, shape: self.base_transform.forward_shape(shape))
-    inverse_shape = method(lambda self, shape: self.base_transform.inverse_shape(shape))
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]: return self.base_transform.forward_shape(shape)
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]: return self.base_transform.inverse_shape(shape)
 
     def __repr__(self) -> str:
         return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"

@@ -9,7 +9,7 @@ from genesis.distributions import constraints
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.independent import Independent
 from genesis.distributions.transforms import ComposeTransform, Transform
-from genesis.distributions.utils import Operand, method, sum_rightmost
+from genesis.distributions.utils import Operand, sum_rightmost
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.tensor.handle import Tensor
@@ -72,7 +72,7 @@ class TransformedDistribution(Distribution):
         with recording(False) as again, again:
             return self._forward(self.base_dist.sample(sample_shape))
 
-    rsample = method(lambda self, sample_shape=(): self._forward(self.base_dist.rsample(sample_shape)))
+    def rsample(self, sample_shape: Extents = ()) -> Tensor: return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The density at the inverse, less the logarithms of the Jacobians' determinants."""
@@ -103,7 +103,7 @@ class TransformedDistribution(Distribution):
             self.base_dist._validate_sample(y)
         return self._mirrored(self.base_dist.cdf(y))
 
-    icdf = method(lambda self, value: self._forward(self.base_dist.icdf(self._mirrored(value))))
+    def icdf(self, value: Tensor) -> Tensor: return self._forward(self.base_dist.icdf(self._mirrored(value)))
 
 
 class Composed(TransformedDistribution):

@@ -9,7 +9,7 @@ from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.transformed_distribution import Composed
 from genesis.distributions.transforms import AffineTransform, ExpTransform, Transform
-from genesis.distributions.utils import euler_constant, finfo, formula, method
+from genesis.distributions.utils import euler_constant, finfo, formula
 from genesis.functions.creation import full_like
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
@@ -45,9 +45,9 @@ class Uniform(Distribution):
         inside = (self.low <= value) & (value < self.high)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
-    cdf = method(lambda self, value: ((self._checked(value) - self.low) / (self.high - self.low)).clamp(0, 1))
-    icdf = method(lambda self, value: value * (self.high - self.low) + self.low)
-    entropy = method(lambda self: (self.high - self.low).log())
+    def cdf(self, value: Tensor) -> Tensor: return ((self._checked(value) - self.low) / (self.high - self.low)).clamp(0, 1)
+    def icdf(self, value: Tensor) -> Tensor: return value * (self.high - self.low) + self.low
+    def entropy(self) -> Tensor: return (self.high - self.low).log()
     mean = formula(lambda d: (d.high + d.low) / 2)
     mode = formula(lambda d: d.high * nan)
     stddev = formula(lambda d: (d.high - d.low) / 12**0.5)
@@ -61,14 +61,16 @@ class Laplace(Distribution):
     scale: Parameter = parameter(constraints.positive)
     support = constraints.real
     has_rsample = True
-    log_prob = method(lambda self, value: -(2 * self.scale).log() - (self._checked(value) - self.loc).abs() / self.scale)
+    def log_prob(self, value: Tensor) -> Tensor:
+        return -(2 * self.scale).log() - (self._checked(value) - self.loc).abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
         z = (self._checked(value) - self.loc) / self.scale
         return where(z < 0, 0.5 * z.clamp(max=0).exp(), 1 - 0.5 * (-z.clamp(min=0)).exp())
 
-    icdf = method(lambda self, value: self.loc + self.scale * where(value < 0.5, (2 * value).log(), -(2 - 2 * value).log()))
-    entropy = method(lambda self: 1 + (2 * self.scale).log())
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * where(value < 0.5, (2 * value).log(), -(2 - 2 * value).log())
+    def entropy(self) -> Tensor: return 1 + (2 * self.scale).log()
     mean = mode = formula(lambda d: d.loc)
     stddev = formula(lambda d: d.scale * 2**0.5)
     variance = formula(lambda d: 2 * d.scale.square())
@@ -90,9 +92,9 @@ class Gumbel(Composed):
         z = (self.loc - self._checked(value)) / self.scale
         return z - z.exp() - self.scale.log()
 
-    cdf = method(lambda self, value: (-((self.loc - self._checked(value)) / self.scale).exp()).exp())
-    icdf = method(lambda self, value: self.loc - self.scale * (-value.log()).log())
-    entropy = method(lambda self: self.scale.log() + (1 + euler_constant))
+    def cdf(self, value: Tensor) -> Tensor: return (-((self.loc - self._checked(value)) / self.scale).exp()).exp()
+    def icdf(self, value: Tensor) -> Tensor: return self.loc - self.scale * (-value.log()).log()
+    def entropy(self) -> Tensor: return self.scale.log() + (1 + euler_constant)
     mean = formula(lambda d: d.loc + d.scale * euler_constant)
     mode = formula(lambda d: d.loc)
     stddev = formula(lambda d: pi / 6**0.5 * d.scale)

@@ -46,28 +46,20 @@ class lazy_property(derived[T]):
         return value
 
 
-def formula(compute: Callable[[Any], T]) -> T:
-    """A property by a formula."""
-    return property(compute)  # type: ignore[return-value]
-
-
-class _Method:
-    def __init__(self, function: FunctionType) -> None:
-        self.function = function
+class Formula(property):
+    """A property by a formula, which takes the property's name, and so the docstring that a base has for it."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        function = self.function
-        setattr(owner, name, function)
-        if function.__name__ == "<lambda>":  # else it is another name of the same method
-            declared = next(vars(base)[name] for base in owner.__mro__[1:] if name in vars(base))
-            function.__name__, function.__qualname__ = name, f"{owner.__qualname__}.{name}"
-            function.__code__ = function.__code__.replace(co_name=name, co_qualname=function.__qualname__)
-            function.__annotations__ = declared.__annotations__
+        compute: Any = self.fget
+        if compute.__name__ not in ("<lambda>", name):  # as in `mean = mode = formula(..)`
+            compute = FunctionType(compute.__code__, compute.__globals__, closure=compute.__closure__)
+            setattr(owner, name, Formula(compute))
+        compute.__name__, compute.__qualname__ = name, f"{owner.__qualname__}.{name}"
 
 
-def method(function: Callable[..., Any]) -> Any:
-    """A method by a formula, with the types that a base declares for the method of this name."""
-    return _Method(function)  # type: ignore[arg-type]
+def formula(compute: Callable[[Any], T]) -> T:
+    """A property by a formula."""
+    return Formula(compute)  # type: ignore[return-value]
 
 
 def finfo(dtype: DType) -> limits_of:

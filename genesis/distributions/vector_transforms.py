@@ -8,7 +8,7 @@ from math import log as ln
 from genesis.distributions import constraints
 from genesis.distributions.scalar_transforms import inside, softplus
 from genesis.distributions.transform import Transform
-from genesis.distributions.utils import finfo, formula, method, tril_matrix_to_vec, vec_to_tril_matrix
+from genesis.distributions.utils import finfo, formula, tril_matrix_to_vec, vec_to_tril_matrix
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange, eye
 from genesis.ir.shapes import numel
@@ -25,9 +25,9 @@ class SoftmaxTransform(Transform):
     domain = constraints.real_vector
     codomain = constraints.simplex
     _compared = ()
-    _call = method(lambda self, x: x.softmax(-1))
-    _inverse = method(lambda self, y: y.log())
-    forward_shape = method(lambda self, shape: _with_vector(self, shape))
+    def _call(self, x: Tensor) -> Tensor: return x.softmax(-1)
+    def _inverse(self, y: Tensor) -> Tensor: return y.log()
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]: return _with_vector(self, shape)
     inverse_shape = forward_shape
 
 
@@ -56,8 +56,10 @@ class StickBreakingTransform(Transform):
         shifted = x - _left(x).log()
         return (-shifted - softplus(-shifted) + y[..., :-1].log()).sum(-1)
 
-    forward_shape = method(lambda self, shape: Size((*_with_vector(self, shape)[:-1], shape[-1] + 1)))
-    inverse_shape = method(lambda self, shape: Size((*_with_vector(self, shape)[:-1], shape[-1] - 1)))
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return Size((*_with_vector(self, shape)[:-1], shape[-1] + 1))
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        return Size((*_with_vector(self, shape)[:-1], shape[-1] - 1))
 
 
 def _left(x: Tensor) -> Tensor:
@@ -71,8 +73,8 @@ class LowerCholeskyTransform(Transform):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
     _compared = ()
-    _call = method(lambda self, x: x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed())
-    _inverse = method(lambda self, y: y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed())
+    def _call(self, x: Tensor) -> Tensor: return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+    def _inverse(self, y: Tensor) -> Tensor: return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
 class PositiveDefiniteTransform(Transform):
@@ -86,7 +88,7 @@ class PositiveDefiniteTransform(Transform):
         lower = LowerCholeskyTransform()._call(x)
         return lower @ lower.mT
 
-    _inverse = method(lambda self, y: LowerCholeskyTransform()._inverse(cholesky(y)))
+    def _inverse(self, y: Tensor) -> Tensor: return LowerCholeskyTransform()._inverse(cholesky(y))
 
 
 class CorrCholeskyTransform(Transform):
@@ -147,11 +149,11 @@ class ReshapeTransform(Transform):
 
     domain = formula(lambda t: constraints.independent(constraints.real, len(t.in_shape)))
     codomain = formula(lambda t: constraints.independent(constraints.real, len(t.out_shape)))
-    _call = method(lambda self, x: x.reshape(*x.shape[: x.ndim - len(self.in_shape)], *self.out_shape))
-    _inverse = method(lambda self, y: y.reshape(*y.shape[: y.ndim - len(self.out_shape)], *self.in_shape))
-    log_abs_det_jacobian = method(lambda self, x, y: x.new_zeros(x.shape[: x.ndim - len(self.in_shape)]))
-    forward_shape = method(lambda self, shape: _replaced(shape, self.in_shape, self.out_shape))
-    inverse_shape = method(lambda self, shape: _replaced(shape, self.out_shape, self.in_shape))
+    def _call(self, x: Tensor) -> Tensor: return x.reshape(*x.shape[: x.ndim - len(self.in_shape)], *self.out_shape)
+    def _inverse(self, y: Tensor) -> Tensor: return y.reshape(*y.shape[: y.ndim - len(self.out_shape)], *self.in_shape)
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return x.new_zeros(x.shape[: x.ndim - len(self.in_shape)])
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]: return _replaced(shape, self.in_shape, self.out_shape)
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]: return _replaced(shape, self.out_shape, self.in_shape)
 
 
 def _replaced(shape: Sequence[int], old: Size, new: Size) -> Size:
