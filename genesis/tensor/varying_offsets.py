@@ -5,21 +5,33 @@ A view's offset is part of the program otherwise, as then it folds into the kern
 
 from __future__ import annotations
 
+import weakref
+from functools import lru_cache
+from types import CodeType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import STORED
+from genesis.ir.shapes import Shape, numel
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.handle import CallArguments, Tensor, tensor_of
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
-from genesis.tracing.trie import Key
+from genesis.tracing.trie import Key, TrieNode
 
-_OFTEN = 8  # plans of a place, for two offsets at least, before its offset becomes an argument
-_MOST = 4096  # places that are remembered
-_planned: dict[Any, list[tuple[Key, int]]] = {}  # place -> keys and offsets of its calls that were new, the last ones
+# A gather and its gradient take some 8 us more than a view and its, as much as a thousandth of a plan, and a quarter more of
+# what large tensors take. So the offset becomes an argument at a place's first fork for a tensor of up to so many elements,
+_FEW = 64
+_FORKS = 3  # at this one for others.
+
+_Place = tuple[int, Operation, Shape, Shape, Shape]  # in a code: the instruction, the operation, and what part of what it takes
+
+# Steps after which an offset has made programs fork, by the places of a code; None where the offset is an argument by now.
+_forks: WeakKeyDictionary[CodeType, dict[_Place, list[weakref.ref[TrieNode]] | None]] = WeakKeyDictionary()
+_planned: WeakKeyDictionary[TrieNode, dict[_Place, dict[Key, int]]] = WeakKeyDictionary()  # the next keys and their offsets
 
 
 def with_offset_as_argument(
@@ -27,40 +39,54 @@ def with_offset_as_argument(
 ) -> tuple[Operation, CallArguments, None] | None:
     """The call that takes a view's offset as an argument of the program, for a call that is new in the trie.
 
-    None unless the offset varies at its place, and for other operations. The place is the user's instruction and the number of
-    calls before it, so unrolled loops are no variation.
+    None unless the offset varies at its place: after the same calls, so what loops take that are unrolled does not.
     """
     operation = key[0]
     if not (operation.is_view or operation.name == "put") or thread_state.recorder is not None or thread_state.deferred:
         return None
     first = arguments[0]
-    if not isinstance(first, Tensor) or first.dtype in STORED:
+    if attributes or not isinstance(first, Tensor) or first.dtype in STORED:
         return None
-    at = _layout(operation, first, arguments, attributes or {})
-    if at is None:
+    code, instruction = user_line()
+    try:
+        at = _layout(operation, first.shape, *arguments[2 if operation.name == "put" else 1 :])
+    except (ValueError, TypeError, IndexError):  # which the definition raises, too, or lists
         return None
-    place = (user_line(), len(trace.lines), operation, first.shape, at.shape, at.strides)
-    planned = _planned.setdefault(place, [])
-    if len(planned) < _OFTEN or len({offset for _, offset in planned}) == 1:
-        planned[:] = *planned[-_OFTEN + 1 :], (key, at.offset)
-        if len(_planned) > _MOST:
-            _planned.clear()
+    if at is None or code is None:
         return None
-    for former, _ in planned:  # otherwise what follows would be planned for each of them
-        trace.step.children.pop(former, None)
+    place = instruction, operation, first.shape, at.shape, at.strides
+    if not _varies(code, place, at.offset, trace.step, key):
+        return None
     offset = tensor_of(trace.handle(trace.enter_scalar(at.offset)))  # so 0 and 1 are arguments too
     if operation.name == "put":
         return OPERATIONS["dynamic_put"], (first, arguments[1], offset, at.shape, at.strides), None
     return OPERATIONS["dynamic_view"], (first, offset, at.shape, at.strides), None
 
 
-def _layout(operation: Operation, first: Tensor, arguments: CallArguments, attributes: Attributes) -> Layout | None:
-    """The elements that a view or a write refers to; None where its definition raises."""
-    if operation.name == "put":
-        return Layout(*arguments[2:], **attributes)
-    if operation.name == "view_at":
-        return arguments[1]  # type: ignore[no-any-return]
-    try:
-        return LAYOUT_RULES[operation.name](contiguous_layout(first.shape), *arguments[1:], **attributes)
-    except (ValueError, TypeError, IndexError):
-        return None
+def _varies(code: CodeType, place: _Place, offset: int, step: TrieNode, key: Key) -> bool:
+    """Whether the offset varies at a place, where the call `key` with this one is new after `step`."""
+    _, _, shape, *_ = place
+    places = _forks.setdefault(code, {})
+    forks = places.setdefault(place, [])
+    if forks is None:
+        return True
+    planned = _planned.setdefault(step, {}).setdefault(place, {})
+    if planned and offset not in planned.values():
+        forks.append(weakref.ref(step))
+    planned[key] = offset
+    if len(forks) < (1 if numel(shape) <= _FEW else _FORKS):
+        return False
+    for reference in forks:  # otherwise what follows would be planned for each of the offsets
+        if (forked := reference()) is not None:
+            for former in _planned[forked].pop(place, ()):
+                forked.children.pop(former, None)
+    places[place] = None
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _layout(operation: Operation, shape: Shape, *arguments: Any) -> Layout | None:
+    """The elements of a tensor of this shape that a view or a write refers to."""
+    if operation.name in ("put", "view_at"):
+        return Layout(*arguments) if operation.name == "put" else arguments[0]
+    return LAYOUT_RULES[operation.name](contiguous_layout(shape), *arguments)

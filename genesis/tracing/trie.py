@@ -24,7 +24,7 @@ LOOP_LIMIT = LOOP_NODES * _NODE_WEIGHT
 class TrieNode:
     """One call in the trie: its nodes, the positions of its results, and the steps seen after it."""
 
-    __slots__ = ("children", "collectives", "elements", "nodes", "plans", "result", "weight")
+    __slots__ = ("__weakref__", "children", "collectives", "elements", "nodes", "plans", "result", "weight")
 
     def __init__(self, nodes: Sequence[Node], result: Any) -> None:
         self.nodes = tuple(nodes)
