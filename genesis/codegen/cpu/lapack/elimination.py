@@ -51,7 +51,7 @@ class Factors:
     def factor(self, source: BatchPointer, *, wants_l: bool = True) -> None:
         """Copy the matrix and factor it. Unless L is wanted, later panels do not exchange its rows."""
         r, (m, n) = self.r, self.shape
-        r.zero(self.info, INT)
+        r.step("zero", self.info, INT)
         r.copy(source, self.data, (m, n), row=self.row)
         self._panel(0)
         for first in range(0, self.count, self.width):
@@ -80,17 +80,17 @@ class Factors:
 
     def _panel(self, first: int) -> None:
         m, width = self.shape[0], min(self.width, self.count - first)
-        self.r.tiled("panel", self.at(first, first), self.scratch, self.pivots, self.info, m - first, width, self.row, first)
+        self.r.step("panel", self.at(first, first), self.scratch, self.pivots, self.info, m - first, width, self.row, first)
 
     def _eliminate(self, first: int, second: int, start: int, end: int) -> None:
         """Apply the panel of columns `first` to `second` to columns `start` to `end`: exchange rows, solve, update."""
         width = second - first
         self._exchange(first, second, start, end)
-        self.r.tiled("substitute", self.at(first, first), self.at(first, start), self.strip, width, self.row, 1, self.row,
-                     end - start, 1, self.shape[0] - second)
+        self.r.step("substitute", self.at(first, first), self.at(first, start), self.strip, width, self.row, 1, self.row,
+                    end - start, 1, self.shape[0] - second)
 
     def _exchange(self, first: int, second: int, start: int, end: int) -> None:
-        self.r.tiled("exchange", self.at(0, start), self.pivots, second - first, self.row, end - start, first)
+        self.r.step("exchange", self.at(0, start), self.pivots, second - first, self.row, end - start, first)
 
     # ---- uses of the factors ----
 
@@ -110,14 +110,14 @@ class Factors:
             self._part(concurrent=start > 0)
             source, target = (x.at(start * r.size) for x in (right, r.out))
             r.copy(source, target, (n, end - start), row=width, from_row=width)
-            r.tiled("exchange", target, self.pivots, n, width, end - start, 0)
-            r.tiled("substitute", self.data, target, self.strip, n, self.row, 1, width, end - start, 1, 0)
+            r.step("exchange", target, self.pivots, n, width, end - start, 0)
+            r.step("substitute", self.data, target, self.strip, n, self.row, 1, width, end - start, 1, 0)
             self._solve_upper(target, width, end - start)
 
     def _solve_upper(self, target: BatchPointer, row: int, columns: int) -> None:
         n, size = self.shape[0], self.r.size
         last = target.at((n - 1) * row * size)
-        self.r.tiled("substitute", self.at(n - 1, n - 1), last, self.strip, n, -self.row, -1, -row, columns, 0, 0)
+        self.r.step("substitute", self.at(n - 1, n - 1), last, self.strip, n, -self.row, -1, -row, columns, 0, 0)
 
     def invert(self) -> None:
         """Invert into the output: solve L, then U for the identity; at last exchange the columns."""
@@ -133,14 +133,14 @@ class Factors:
             r.blas("laset", "A", width, n - start, 0.0, 1.0, diagonal, self.row)
             for first in range(start, end, self.tile.columns):  # rows above a strip's diagonal block are 0
                 here = inverse.at((first * self.row + first) * r.size)
-                r.tiled("substitute", self.at(first, first), here, self.strip, n - first, self.row, 1, self.row,
-                        min(self.tile.columns, end - first), 1, 0)
+                r.step("substitute", self.at(first, first), here, self.strip, n - first, self.row, 1, self.row,
+                       min(self.tile.columns, end - first), 1, 0)
             self._solve_upper(target, self.row, width)
         rows = -(-n // (2 * r.workers)) if self.shares else n
         for start in range(0, n, rows):
             self._part(concurrent=start > 0)
             source, target = inverse.at(start * self.row * r.size), r.out.at(start * n * r.size)
-            r.tiled("permute", source, target, self.pivots, order, n, min(rows, n - start), self.row, n)
+            r.step("permute", source, target, self.pivots, order, n, min(rows, n - start), self.row, n)
 
     def write(self) -> None:
         """Write both factors to the output, row-major."""
@@ -175,7 +175,7 @@ def solve_triangular(r: Recipe, n: int, width: int, *, upper: bool, unit: bool) 
         r.copy(b.at(start * size), target, (n, columns), row=width, from_row=width)
         triangle = a.at((n * n - 1) * size) if upper else a
         first = target.at((n - 1) * width * size) if upper else target
-        r.tiled("substitute", triangle, first, room, n, sign * n, sign, sign * width, columns, int(unit), 0)
+        r.step("substitute", triangle, first, room, n, sign * n, sign, sign * width, columns, int(unit), 0)
 
 
 def cholesky(r: Recipe, n: int) -> BatchPointer:
@@ -187,16 +187,16 @@ def cholesky(r: Recipe, n: int) -> BatchPointer:
     row = padded(n, tile.lanes)
     width = WIDE_PANEL if n >= WIDE else PANEL
     data, room, info = r.scratch(n * row), strip(r, width), r.integers()
-    r.zero(info, INT)
-    r.tiled("transpose", r.operands[0], data, n, n, n, row)
+    r.step("zero", info, INT)
+    r.step("transpose", r.operands[0], data, n, n, n, row)
     for first in range(0, n, width):
         second = min(first + width, n)
         diagonal = data.at((first * row + first) * r.size)
-        r.tiled("roots", diagonal, info, second - first, row, first)
+        r.step("roots", diagonal, info, second - first, row, first)
         for start in range(second, n, tile.columns):
             end = min(start + tile.columns, n)
             right = data.at((first * row + start) * r.size)
-            r.tiled("substitute", diagonal, right, room, second - first, 1, row, row, end - start, 0, end - second)
-    r.tiled("transpose", data, r.out, n, n, row, n)
+            r.step("substitute", diagonal, right, room, second - first, 1, row, row, end - start, 0, end - second)
+    r.step("transpose", data, r.out, n, n, row, n)
     r.copy(r.out, r.out, (n, n), LOWER)
     return info

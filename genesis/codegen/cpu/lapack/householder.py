@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.emitted import emitted, i64, ptr
 from genesis.codegen.cpu.lapack.rows import Rows
-from genesis.codegen.cpu.lapack.tiles import ElementCode, Functions
-from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.lapack.tiles import ElementCode, Real, TileFunctions
+from genesis.codegen.cpu.registers import I1, I32, I64, POINTER
 from genesis.codegen.cpu.tiling import has_many_registers
 
 # Within these a sum of squares has neither overflowed nor lost what counts, nor has one of a matrix' numbers.
@@ -21,24 +22,23 @@ SAFE_NUMBERS = 2.0**-20, 2.0**20
 BITS = {"float32": (I32, 23, 127), "float64": (I64, 52, 1023)}  # integer, digits, bias of the exponent
 
 
-class Householder(Functions):
+class Householder(TileFunctions):
     """The functions of one module."""
 
     def __init__(self, rows: Rows) -> None:
         super().__init__(rows.module, rows.tile.dtype)
         self.rows = rows
-        self.number_type, self.lanes = REGISTER_TYPE[self.tile.dtype], self.tile.lanes
 
     # ---- one reflection ----
 
     @cached_property
     def squares(self) -> ir.Function:
-        """`number (n, x)`: the sum of squares."""
+        """`Real (n, x)`: the sum of squares."""
         return self._reduction("squares", lambda code, x, total: code.fma(x, x, total), lambda code, a, b: code.add(a, b))
 
     @cached_property
     def largest(self) -> ir.Function:
-        """`number (n, x)`: the largest magnitude, 0 for none; NaN if there is one."""
+        """`Real (n, x)`: the largest magnitude, 0 for none; NaN if there is one."""
         return self._reduction(
             "largest", lambda code, x, most: code.maximum(code.absolute(x), most), lambda code, a, b: code.maximum(a, b))
 
@@ -46,39 +46,33 @@ class Householder(Functions):
         self, name: str, see: Callable[[ElementCode, ir.Value, ir.Value], ir.Value],
         combine: Callable[[ElementCode, ir.Value, ir.Value], ir.Value],
     ) -> ir.Function:
-        code = self.code(name, [I64, POINTER], self.number_type)
+        code = self.code(name, [I64, POINTER], self.types["Real"])
         n, x = code.args
         found = code.variable(code.splat(code.number(0.0)))
-        with code.count(0, n, self.lanes) as i:
+        with code.count(0, n, self.width) as i:
             mask = code.first_lanes(n - i)
             found.set(see(code, code.read_vector(x, i, mask), found.get()))
         return code.finish(code.horizontal_reduce(lambda a, b: combine(code, a, b), found.get()))
 
-    @cached_property
-    def scale(self) -> ir.Function:
-        """`void (n, x, factor)`: multiply in place."""
-        code = self.code("scale", [I64, POINTER, self.number_type])
-        n, x, factor = code.args
-        with code.count(0, n, self.lanes) as i:
+    @emitted
+    def scale(self, code: ElementCode, n: i64, x: ptr, factor: Real) -> None:
+        """Multiply in place."""
+        with code.count(0, n, self.width) as i:
             element, mask = code.element(x, i), code.first_lanes(n - i)
             code.store(code.multiply(code.load(element, code.dtype, mask), factor), element, code.dtype, mask)
-        return code.finish()
 
-    @cached_property
-    def power(self) -> ir.Function:
-        """`number (x)`: a power of two whose product with the positive number x is in [1, 4), less for denormal numbers."""
-        code = self.code("power", [self.number_type], self.number_type)
+    @emitted
+    def power(self, code: ElementCode, x: Real) -> Real:
+        """A power of two whose product with the positive number x is in [1, 4), less for denormal numbers."""
         integer, digits, bias = BITS[code.dtype]
-        exponent = code.builder.lshr(code.bitcast_to_int(code.args[0]), integer(digits))
+        exponent = code.builder.lshr(code.bitcast_to_int(x), integer(digits))
         kept = code.intrinsic("smin", integer, [code.intrinsic("smax", integer, [exponent, integer(1)]), integer(2 * bias - 1)])
-        return code.finish(code.bitcast_to_float((integer(2 * bias) - kept) << integer(digits)))
+        return code.bitcast_to_float((integer(2 * bias) - kept) << integer(digits))
 
-    @cached_property
-    def reflector(self) -> ir.Function:
-        """`number (n, x, tau)`: the reflection that takes x to (beta, 0, ..): writes v, whose first number is 1, over x, and
-        tau; returns beta. As LAPACK's `larfg`: tau is 0 if all but the first are 0."""
-        code = self.code("reflector", [I64, POINTER, POINTER], self.number_type)
-        n, x, place = code.args
+    @emitted
+    def reflector(self, code: ElementCode, n: i64, x: ptr, place: ptr) -> Real:
+        """The reflection that takes x to (beta, 0, ..): writes v, whose first number is 1, over x, and tau; returns beta. As
+        LAPACK's `larfg`: tau is 0 if all but the first are 0."""
         builder, dtype, one = code.builder, code.dtype, code.number(1.0)
         least, most = map(code.number, SAFE[dtype])
         behind, count = code.element(x, I64(1)), n - 1
@@ -102,7 +96,7 @@ class Householder(Functions):
         gap = beta - alpha
         code.store_uniform(gap / beta, place, dtype)
         self.scale(count, behind, code.number(-1.0) / gap)
-        return code.finish(beta * unscaled.get())
+        return beta * unscaled.get()
 
     # ---- a sweep over the matrix ----
 
@@ -120,10 +114,10 @@ class Householder(Functions):
         code = self.code(f"sweep_{pairs}", [I64, I64, POINTER, I64, POINTER, POINTER, *[POINTER] * (2 * pairs)])
         rows, columns, a, row, x, w, *rest = code.args
         wide = 4 if has_many_registers() else 2
-        whole = columns & (-wide * self.lanes)
+        whole = columns & (-wide * self.width)
         for start, end, vectors in ((I64(0), whole, wide), (whole, columns, 1)):
             strip = self._strip(pairs, vectors, wide // vectors)
-            with code.count(start, end, vectors * self.lanes) as column:
+            with code.count(start, end, vectors * self.width) as column:
                 there = [code.element(p, column) if n % 2 else p for n, p in enumerate(rest)]
                 strip(rows, code.element(a, column), row, x, code.element(w, column), *there)
         return code.finish()
@@ -132,7 +126,7 @@ class Householder(Functions):
         """A sweep over so many vectors of columns, whose sums are in registers; of one column, several rows at a time."""
         code = self.code(f"strip_{pairs}_{vectors}", [I64, POINTER, I64, POINTER, POINTER, *[POINTER] * (2 * pairs)])
         rows, a, row, x, w, *rest = code.args
-        at = [I64(v * self.lanes) for v in range(vectors)]
+        at = [I64(v * self.width) for v in range(vectors)]
         scales, lines = rest[::2], [[code.read_vector(g, n) for n in at] for g in rest[1::2]]
         sums = [[code.variable(code.splat(code.number(0.0))) for _ in at] for _ in range(unrolled)]
         whole = rows & -unrolled
@@ -158,15 +152,15 @@ class Householder(Functions):
 
     # ---- QR ----
 
-    @cached_property
-    def factor(self) -> ir.Function:
-        """`void (m, n, source, a, row, vectors, v_row, scales, g)`: the QR factors of a dense source: R in a's upper triangle,
-        the vectors as lines of numbers 0 to m, of which those before the diagonal are not written, and their scales.
+    @emitted
+    def factor(
+        self, code: ElementCode, m: i64, n: i64, source: ptr, a: ptr, row: i64, vectors: ptr, v_row: i64, scales: ptr, g: ptr
+    ) -> None:
+        """The QR factors of a dense source: R in a's upper triangle, the vectors as lines of numbers 0 to m, of which those
+        before the diagonal are not written, and their scales.
 
         `g` is scratch for a row."""
-        code = self.code("factor", [I64, I64, POINTER, POINTER, I64, POINTER, I64, POINTER, POINTER])
-        m, n, source, a, row, vectors, v_row, scales, g = code.args
-        builder, dtype, lanes = code.builder, code.dtype, self.lanes
+        builder, dtype, lanes = code.builder, code.dtype, self.width
         padded = self._padded(code, n)
         self._zero(code, g, padded)
         with code.count(0, m) as i, code.count(0, padded, lanes) as j:
@@ -201,15 +195,13 @@ class Householder(Functions):
                 code.store(change, element, dtype)
                 code.write_vector(code.subtract(value, change), line, j)
             code.store_uniform(beta, diagonal, dtype)
-        return code.finish()
 
-    @cached_property
-    def expand(self) -> ir.Function:
-        """`void (m, n, count, q, row, vectors, v_row, scales, g)`: the first n columns of the product of the
-        reflections of `factor`."""
-        code = self.code("expand", [I64, I64, I64, POINTER, I64, POINTER, I64, POINTER, POINTER])
-        m, n, count, q, row, vectors, v_row, scales, g = code.args
-        dtype, lanes = code.dtype, self.lanes
+    @emitted
+    def expand(
+        self, code: ElementCode, m: i64, n: i64, count: i64, q: ptr, row: i64, vectors: ptr, v_row: i64, scales: ptr, g: ptr
+    ) -> None:
+        """The first n columns of the product of the reflections of `factor`."""
+        dtype, lanes = code.dtype, self.width
         padded = self._padded(code, n)
         self._zero(code, g, padded)
         with code.count(0, m) as i:
@@ -230,18 +222,15 @@ class Householder(Functions):
                 element, value = code.element(g, j), code.load(self._at(code, q, k, row, j), dtype)
                 code.store(code.multiply(code.add(value, code.load(element, dtype)), factor), element, dtype)
         self.sweep(m, padded, q, row, vectors, g, vectors, g)
-        return code.finish()
 
     # ---- tridiagonal form ----
 
-    @cached_property
-    def mirror(self) -> ir.Function:
-        """`void (n, source, a, row, factor, upper)`: the symmetric matrix whose triangle is given, scaled by a power of two if
-        its numbers are very large or small; `factor` gets what its eigenvalues are to be multiplied by. With an infinity
-        the eigenvalues are NaN; with NaN they are, or do not converge."""
-        code = self.code("mirror", [I64, POINTER, POINTER, I64, POINTER, I64])
-        n, source, a, row, place, upper = code.args
-        builder, dtype, lanes = code.builder, code.dtype, self.lanes
+    @emitted
+    def mirror(self, code: ElementCode, n: i64, source: ptr, a: ptr, row: i64, place: ptr, upper: i64) -> None:
+        """The symmetric matrix whose triangle is given, scaled by a power of two if its numbers are very large or small;
+        `factor` gets what its eigenvalues are to be multiplied by. With an infinity the eigenvalues are NaN; with NaN they
+        are, or do not converge."""
+        builder, dtype, lanes = code.builder, code.dtype, self.width
         padded, is_upper = self._padded(code, n), upper.differs(0)
         self.rows.transpose(n, n, source, n, a, row)
         with code.count(0, n) as i, code.count(0, padded, lanes) as j:
@@ -267,16 +256,12 @@ class Householder(Functions):
                 self.scale(n, line, factor)
                 with builder.if_then(infinite):
                     self._zero(code, line, padded)
-        return code.finish()
 
-    @cached_property
-    def tridiagonal(self) -> ir.Function:
-        """`void (n, a, row, d, e, lines)`: the diagonal and the one beside it of a similar tridiagonal matrix. `lines` is
-        scratch for four rows."""
-        code = self.code("tridiagonal", [I64, POINTER, I64, POINTER, POINTER, POINTER])
-        n, a, row, d, e, lines = code.args
-        builder, dtype, lanes = code.builder, code.dtype, self.lanes
-        padded, tau = self._padded(code, n), code.builder.alloca(self.number_type)
+    @emitted
+    def tridiagonal(self, code: ElementCode, n: i64, a: ptr, row: i64, d: ptr, e: ptr, lines: ptr) -> None:
+        """The diagonal and the one beside it of a similar tridiagonal matrix. `lines` is scratch for four rows."""
+        builder, dtype, lanes = code.builder, code.dtype, self.width
+        padded, tau = self._padded(code, n), code.builder.alloca(self.types["Real"])
         self._zero(code, lines, row * 4)
         v, w, x, p = (code.variable(code.element(lines, row * number)) for number in range(4))
         with code.count(0, n) as k:
@@ -315,19 +300,18 @@ class Householder(Functions):
                     first, second = one.get(), other.get()
                     one.set(second)
                     other.set(first)
-        return code.finish()
 
     # ---- memory ----
 
     def _padded(self, code: ElementCode, n: ir.Value) -> ir.Value:
-        return (n + (self.lanes - 1)) & -self.lanes
+        return (n + (self.width - 1)) & -self.width
 
     def _at(self, code: ElementCode, a: ir.Value, i: ir.Value, row: ir.Value, j: ir.Value | None = None) -> ir.Value:
         line = code.element(a, i * row)
         return line if j is None else code.element(line, j)
 
     def _zero(self, code: ElementCode, line: ir.Value, count: ir.Value) -> None:
-        with code.count(0, count, self.lanes) as j:
+        with code.count(0, count, self.width) as j:
             code.write_vector(code.splat(code.number(0.0)), line, j)
 
     def _subtract(self, code: ElementCode, element: ir.Value, products: Sequence[tuple[ir.Value, ir.Value]]) -> None:

@@ -32,6 +32,10 @@ FAMILIES = {  # those that only a family's kernels have
     "elimination": ("panel", "exchange", "substitute", "permute", "transpose", "roots"),
     "householder": ("factor", "expand", "mirror", "tridiagonal", "rescale"),
 }
+OWNERS = {  # of the functions that steps of these names call
+    "panel": Panels, "exchange": Rows, "substitute": Tiles, "permute": Rows, "transpose": Rows, "roots": Tiles,
+    "factor": Householder, "expand": Householder, "mirror": Householder, "tridiagonal": Householder,
+}
 STEPS = (*COMMON, *chain.from_iterable(FAMILIES.values()))
 ALL, LOWER, UPPER = range(3)  # what a copy keeps
 TILE = 16
@@ -47,7 +51,7 @@ def source(dtype: str, family: str = "") -> KernelSource:
 
 
 class _Kernel(WordKernel):
-    """Emits the kernel; the method `_NAME` emits the step called NAME."""
+    """Emits the kernel; the method `_NAME` emits the step called NAME, unless it calls a function of that name."""
 
     def __init__(self, name: str, dtype: str, family: str) -> None:
         super().__init__(name, WORDS, WIDTH)
@@ -56,8 +60,9 @@ class _Kernel(WordKernel):
         self.real, self.part_bytes = (FLOAT, 4) if self.part == "float32" else (DOUBLE, 8)
         self.bytes = self.part_bytes * (1 + self.is_complex)
         self.steps = {*COMMON, *FAMILIES[family]}
-        self.tiles, self.rows = Tiles(self.module, self.part), Rows(self.module, self.part)
-        self.householder = Householder(self.rows)
+        tiles, rows = Tiles(self.module, self.part), Rows(self.module, self.part)
+        self.householder = Householder(rows)
+        self.owners = {Tiles: tiles, Rows: rows, Panels: Panels(tiles, rows), Householder: self.householder}
 
     def text(self) -> str:
         """The module's text."""
@@ -116,7 +121,10 @@ class _Kernel(WordKernel):
             block = builder.append_basic_block(name)
             choice.add_case(I64(number), block)
             builder.position_at_end(block)
-            getattr(self, "_" + name)(step)
+            if name in OWNERS:
+                self._function(step, getattr(self.owners[OWNERS[name]], name))
+            else:
+                getattr(self, "_" + name)(step)
             builder.branch(done)
         builder.position_at_end(done)
 
@@ -228,57 +236,15 @@ class _Kernel(WordKernel):
         for part, value in enumerate(parts):
             self.builder.store(value, self._part(element, part))
 
-    # ---- elimination, see `tiles`, `panels` and `rows` ----
+    # ---- functions of `tiles`, `panels`, `rows` and `householder` ----
 
-    def _tiled(self, step: ir.Value, function: ir.Function, pointers: int, order: Sequence[int]) -> None:
-        """{pointers, numbers}: call a function; each of its arguments is the operand that `order` says."""
-        operands = [self._address(step, 1 + POINTER_WORDS * n) for n in range(pointers)]
-        operands += [self.get(step, 1 + POINTER_WORDS * pointers + n) for n in range(len(order) - pointers)]
-        arguments = [operands[n] for n in order]
+    def _function(self, step: ir.Value, function: ir.Function) -> None:
+        """{pointers, numbers}: call a function with them, each kind in the order of its parameters."""
         kinds = function.function_type.args
-        self.builder.call(function, [self.builder.trunc(x, kind) for x, kind in zip(arguments, kinds, strict=True)])
-
-    def _panel(self, step: ir.Value) -> None:
-        """{matrix, scratch, pivots, code, rows, columns, row, first}"""
-        self._tiled(step, Panels(self.tiles, self.rows).panel, 4, (4, 5, 0, 6, 1, 2, 7, 3))
-
-    def _exchange(self, step: ir.Value) -> None:
-        """{matrix, pivots, count, row, columns, first}"""
-        self._tiled(step, self.rows.exchange, 2, (2, 0, 3, 4, 1, 5))
-
-    def _substitute(self, step: ir.Value) -> None:
-        """{triangle, right side, strip, rows, the triangle's row and step, the other's row and columns, unit, rows below}"""
-        self._tiled(step, self.tiles.substitute, 3, (3, 0, 4, 5, 1, 6, 7, 2, 8, 9))
-
-    def _permute(self, step: ir.Value) -> None:
-        """{source, target, pivots, order, columns, rows, row of each}"""
-        self._tiled(step, self.rows.permute, 4, (4, 5, 0, 6, 1, 7, 2, 3))
-
-    def _transpose(self, step: ir.Value) -> None:
-        """{source, target, rows, columns, row of each}"""
-        self._tiled(step, self.rows.transpose, 2, (2, 3, 0, 4, 1, 5))
-
-    def _roots(self, step: ir.Value) -> None:
-        """{matrix, code, rows, row, first}"""
-        self._tiled(step, self.tiles.roots, 2, (2, 0, 3, 4, 1))
-
-    # ---- reflections, see `householder` ----
-
-    def _factor(self, step: ir.Value) -> None:
-        """{source, target, vectors, scales, scratch, rows, columns, row, row of the vectors}"""
-        self._tiled(step, self.householder.factor, 5, (5, 6, 0, 1, 7, 2, 8, 3, 4))
-
-    def _expand(self, step: ir.Value) -> None:
-        """{target, vectors, scales, scratch, rows, columns, count, row, row of the vectors}"""
-        self._tiled(step, self.householder.expand, 4, (4, 5, 6, 0, 7, 1, 8, 2, 3))
-
-    def _mirror(self, step: ir.Value) -> None:
-        """{source, target, factor, rows, row, upper}"""
-        self._tiled(step, self.householder.mirror, 3, (3, 0, 1, 4, 2, 5))
-
-    def _tridiagonal(self, step: ir.Value) -> None:
-        """{matrix, diagonal, the one beside it, scratch, rows, row}"""
-        self._tiled(step, self.householder.tridiagonal, 4, (4, 0, 5, 1, 2, 3))
+        count = kinds.count(POINTER)
+        pointers = iter([self._address(step, 1 + POINTER_WORDS * n) for n in range(count)])
+        numbers = iter([self.get(step, 1 + POINTER_WORDS * count + n) for n in range(len(kinds) - count)])
+        function(*[next(pointers) if kind is POINTER else self.builder.trunc(next(numbers), kind) for kind in kinds])
 
     def _rescale(self, step: ir.Value) -> None:
         """{target, factor, count}"""

@@ -107,7 +107,7 @@ def _inv(r: Recipe, n: int, _: int) -> None:
         return
     pivots = _eliminated(r, r.out, n)
     r.call("getri", n, r.out, n, pivots, WORK, LWORK)
-    r.tidy(r.out, n * n)
+    r.step("tidy", r.out, n * n)
 
 
 def _solve(r: Recipe, n: int, _: int) -> None:
@@ -201,9 +201,9 @@ def _qr(r: Recipe, m: int, n: int) -> None:
         lanes = tile_of(r.dtype.name).lanes
         row, v_row = padded(max(n, inner), lanes), padded(m, lanes)
         data, vectors, line = r.scratch(m * row), r.scratch(k * v_row), r.scratch(row)
-        r.tiled("factor", r.operands[0], data, vectors, scales, line, m, n, row, v_row)
+        r.step("factor", r.operands[0], data, vectors, scales, line, m, n, row, v_row)
         r.copy(data, r.out.at(m * inner * r.size), (inner, n), UPPER, from_row=row)
-        r.tiled("expand", data, vectors, scales, line, m, inner, k, row, v_row)
+        r.step("expand", data, vectors, scales, line, m, inner, k, row, v_row)
         r.copy(data, r.out, (m, inner), from_row=row)
         return
     data = r.scratch(m * max(n, inner))
@@ -229,9 +229,9 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
     data, right, order = r.scratch(m * n), r.scratch(rows * width), r.integers(n)
     r.copy(a, data, (m, n), transposes=True)
     if rows > m:
-        r.zero(right, rows * width * r.size)
+        r.step("zero", right, rows * width * r.size)
     r.copy(b, right, (m, width), transposes=True, row=rows)
-    r.zero(order, 4 * n)  # an entry that is not 0 keeps its column at the front
+    r.step("zero", order, 4 * n)  # an entry that is not 0 keeps its column at the front
     reals = [r.reals(2 * n)] if r.dtype.is_complex else []
     bound: float = r.node.attrs["rcond"]
     rank = r.integers()
@@ -259,10 +259,10 @@ def _eigvalsh(r: Recipe, n: int, _: int) -> None:
         _eigh(r, n, n)
         return
     data, beside, lines, factor = r.scratch(n * row), r.scratch(n), r.scratch(4 * row), r.scratch(1)
-    r.tiled("mirror", r.operands[0], data, factor, n, row, int(r.node.attrs["UPLO"] == "U"))
-    r.tiled("tridiagonal", data, r.out, beside, lines, n, row)
+    r.step("mirror", r.operands[0], data, factor, n, row, int(r.node.attrs["UPLO"] == "U"))
+    r.step("tridiagonal", data, r.out, beside, lines, n, row)
     r.check(r.call("sterf", n, r.out, beside))
-    r.tiled("rescale", r.out, factor, n)
+    r.step("rescale", r.out, factor, n)
 
 
 def _eigh(r: Recipe, n: int, _: int) -> None:

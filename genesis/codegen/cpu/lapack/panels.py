@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TypeAlias
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.emitted import emitted, i64, ptr
 from genesis.codegen.cpu.lapack.rows import Rows
-from genesis.codegen.cpu.lapack.tiles import ElementCode, Functions, Tiles
-from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE, constants
+from genesis.codegen.cpu.lapack.tiles import ElementCode, TileFunctions, Tiles
+from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, constants
+
+Integers: TypeAlias = ir.Value  # a vector of them, as wide as the numbers
 
 
-class Panels(Functions):
+class Panels(TileFunctions):
     """The functions that factor a panel."""
 
     def __init__(self, tiles: Tiles, rows: Rows) -> None:
         super().__init__(tiles.module, tiles.tile.dtype)
+        self.types["Integers"] = ir.VectorType(I32 if self.tile.dtype == "float32" else I64, self.width)
         self.tiles, self.rows = tiles, rows
 
-    @cached_property
-    def panel(self) -> ir.Function:
-        """`void (m, count, a, row, scratch, pivots, first, info)`: factor `count` columns of m rows in place.
+    @emitted
+    def panel(
+        self, code: ElementCode, m: i64, count: i64, a: ptr, row: i64, scratch: ptr, pivots: ptr, first: i64, info: ptr
+    ) -> None:
+        """Factor `count` columns of m rows in place.
 
         Pivots count from `first`; `info` gets the first one that is 0, unless it has one already."""
-        code = self.code("panel", [I64, I64, POINTER, I64, POINTER, POINTER, I64, POINTER])
-        m, count, a, row, scratch, pivots, first, info = code.args
-        builder, lanes = code.builder, self.tile.lanes
-        line = (m + (lanes - 1)) & -lanes
+        builder, lanes = code.builder, self.width
         # An odd number of vectors: lines of a power of two would collide in few sets of a cache.
-        line = line | lanes
+        line = (m + (lanes - 1)) & -lanes | lanes
         with code.count(0, count) as n, code.count(m, line) as i:
             code.write(code.number(0.0), scratch, n * line + i)
         self.rows.transpose(m, count, a, row, scratch, line)
@@ -42,15 +46,11 @@ class Panels(Functions):
         found = builder.trunc(failed + first, I32)
         tells = before.equals(0) & failed.differs(0)
         builder.store(builder.select(tells, found, before), info)
-        return code.finish()
 
-    @cached_property
-    def factor(self) -> ir.Function:
-        """`i64 (m, count, panel, row, pivots)`: factor `count` columns of m numbers, each a line of the panel that is padded
-        with zeros to whole vectors. Writes with which row each was exchanged, counted from 1; returns the first pivot that is
-        0, counted from 1, or 0."""
-        code = self.code("factor", [I64, I64, POINTER, I64, POINTER], I64)
-        m, count, panel, row, pivots = code.args
+    @emitted
+    def factor(self, code: ElementCode, m: i64, count: i64, panel: ptr, row: i64, pivots: ptr) -> i64:
+        """Factor `count` columns of m numbers, each a line of the panel that is padded with zeros to whole vectors. Writes
+        with which row each was exchanged, counted from 1; returns the first pivot that is 0, counted from 1, or 0."""
         builder, tile = code.builder, self.tile
         failed = code.variable(0)
         with code.count(0, count, tile.rows) as first:
@@ -82,7 +82,7 @@ class Panels(Functions):
                 self.tiles.update(
                     count - end, length, I64(tile.rows), code.element(behind, first), row, code.element(lines, end), row,
                     code.element(behind, end), row)
-        return code.finish(failed.get())
+        return failed.get()
 
     def _exchange(self, code: ElementCode, line: ir.Value, i: ir.Value, j: ir.Value) -> None:
         elements = [code.element(line, n) for n in (i, j)]
@@ -104,30 +104,23 @@ class Panels(Functions):
                 code.store_uniform(code.load_uniform(element, dtype) / pivot, element, dtype)
         return inverse.get()
 
-    @cached_property
-    def _search(self) -> ir.Function:
-        """`i64 (m, line, j)`: the index of the largest magnitude from j on. NaN is the largest; the first of equals wins."""
-        code = self.code("search", [I64, POINTER, I64], I64)
-        m, line, j = code.args
+    @emitted
+    def _search(self, code: ElementCode, m: i64, line: ptr, j: i64) -> i64:
+        """The index of the largest magnitude from j on. NaN is the largest; the first of equals wins."""
         largest = _Largest(code)
-        start = j & -self.tile.lanes
-        with code.count(start, m, self.tile.lanes) as i:
+        with code.count(j & -self.width, m, self.width) as i:
             largest.see(code.read_vector(line, i), i, j - 1)
-        return code.finish(largest.result(self._among, j))
+        return largest.result(self._among, j)
 
-    @cached_property
-    def _among(self) -> ir.Function:
-        """`i64 (sizes, indices, otherwise)`: the index of the first largest size; `otherwise` if all are 0."""
-        kind = I32 if self.tile.dtype == "float32" else I64
-        vector = ir.VectorType(kind, self.tile.lanes)
-        code = self.code("among", [vector, vector, I64], I64)
-        sizes, indices, otherwise = code.args
-        builder = code.builder
+    @emitted
+    def _among(self, code: ElementCode, sizes: Integers, indices: Integers, otherwise: i64) -> i64:
+        """The index of the first largest size; `otherwise` if all are 0."""
+        builder, kind = code.builder, sizes.type.element
         most = code.horizontal_reduce(lambda a, b: code.intrinsic("umax", a.type, [a, b]), sizes)
         elsewhere = code.splat(kind((1 << (kind.width - 1)) - 1))
         chosen = builder.select(sizes.equals(code.splat(most)), indices, elsewhere)
         first = code.horizontal_reduce(lambda a, b: code.intrinsic("umin", a.type, [a, b]), chosen)
-        return code.finish(builder.select(most.equals(kind(0)), otherwise, builder.zext(first, I64)))
+        return builder.select(most.equals(kind(0)), otherwise, builder.zext(first, I64))
 
     @cached_property
     def _eliminations(self) -> list[ir.Function]:
@@ -136,14 +129,14 @@ class Panels(Functions):
     def _elimination(self, others: int) -> ir.Function:
         """`i64 (m, line, row, j, scale)`: scale what is below pivot j, and subtract its products with number j of the
         `others` lines after it from these. Returns the index of the largest magnitude in the next line."""
-        code = self.code(f"elimination_{others}", [I64, POINTER, I64, I64, REGISTER_TYPE[self.tile.dtype]], I64)
+        code = self.code(f"elimination_{others}", [I64, POINTER, I64, I64, self.types["Real"]], I64)
         m, line, row, j, scale = code.args
         builder, dtype = code.builder, self.tile.dtype
         lines = [code.element(line, row * n) for n in range(others + 1)]
         factors = [code.splat(-code.read(x, j)) for x in lines]
         next_ = j + 1
         largest, scale = _Largest(code), code.splat(scale)
-        with code.count(next_ & -self.tile.lanes, m, self.tile.lanes) as i:
+        with code.count(next_ & -self.width, m, self.width) as i:
             is_below = largest.is_behind(i, j)
             element = code.element(lines[0], i)
             x = code.load(element, dtype)
@@ -158,12 +151,9 @@ class Panels(Functions):
                     largest.see(y, i, j)
         return code.finish(largest.result(self._among, next_) if others else next_)
 
-    @cached_property
-    def _solve_lines(self) -> ir.Function:
-        """`void (triangle, row, lines, count)`: solve each line, of as many numbers as a tile has rows, for a unit lower
-        triangle whose columns are lines."""
-        code = self.code("solve_lines", [POINTER, I64, POINTER, I64])
-        triangle, row, lines, count = code.args
+    @emitted
+    def _solve_lines(self, code: ElementCode, triangle: ptr, row: i64, lines: ptr, count: i64) -> None:
+        """Solve each line, of as many numbers as a tile has rows, for a unit lower triangle whose columns are lines."""
         builder, size, dtype = code.builder, self.tile.rows, self.tile.dtype
         zero = builder.fneg(code.number(0.0))
         with code.narrowed(size):
@@ -180,7 +170,6 @@ class Panels(Functions):
                     below = constants(I1, [n > j for n in range(size)])
                     x = builder.select(below, code.fma(column, same, x), x)
                 code.store(x, element, dtype)
-        return code.finish()
 
 
 class _Largest:

@@ -116,7 +116,8 @@ class Recipe:
 
     # ---- steps ----
 
-    def _step(self, kind: str, *words: BatchPointer | BlockWord) -> None:
+    def step(self, kind: str, *words: BatchPointer | BlockWord) -> None:
+        """A step of the kernel's with these words; see `kernel`."""
         flat: list[BlockWord] = [STEPS.index(kind)]
         for word in words:
             flat += word.words if isinstance(word, BatchPointer) else (word,)
@@ -133,7 +134,7 @@ class Recipe:
         between = (down, size, *((size, (row or rows) * size) if transposes else ((row or columns) * size, size)))
         if keep == ALL and (not transposes or 1 in shape) and not row and not from_row:
             rows, columns, between = 1, rows * columns, (0, size, 0, size)
-        self._step("copy", source, target, rows, columns, *between, keep)
+        self.step("copy", source, target, rows, columns, *between, keep)
 
     def copy_columns(
         self, source: BatchPointer, target: BatchPointer, shape: tuple[int, int], keep: int = ALL, *, column: int = 0,
@@ -144,44 +145,33 @@ class Recipe:
         rows, columns = shape
         size = self.size
         if keep == ALL and 1 in shape and (not column or columns == 1) and not row:
-            self._step("copy", source, target, 1, rows * columns, 0, size, 0, size, keep)
+            self.step("copy", source, target, 1, rows * columns, 0, size, 0, size, keep)
         else:
             between = size, (column or rows) * size, (row or columns) * size, size
-            self._step("copy", source, target, rows, columns, *between, keep)
-
-    def zero(self, target: BatchPointer, nbytes: int) -> None:
-        self._step("zero", target, nbytes)
+            self.step("copy", source, target, rows, columns, *between, keep)
 
     def numbers(self, source: BatchPointer, target: BatchPointer, count: int) -> None:
         """Convert int32 to the dtype."""
-        self._step("numbers", source, target, count)
+        self.step("numbers", source, target, count)
 
     def widen(self, source: BatchPointer, target: BatchPointer, count: int) -> None:
         """Convert real numbers to the dtype."""
-        self._step("reals", source, target, count)
-
-    def tidy(self, target: BatchPointer, count: int) -> None:
-        """Turn -0 into 0."""
-        self._step("tidy", target, count)
+        self.step("reals", source, target, count)
 
     def determinant(self, factors: BatchPointer, pivots: BatchPointer, n: int, row: int, logarithm: bool) -> None:
-        self._step("logarithm" if logarithm else "product", factors, pivots, self.out, n, (row + 1) * self.size)
+        self.step("logarithm" if logarithm else "product", factors, pivots, self.out, n, (row + 1) * self.size)
 
     def normalize(self, vector: BatchPointer, count: int, length: BatchPointer) -> None:
         """Divide a vector by its length, a real number which is stored."""
-        self._step("normalize", vector, length, count * (1 + self.dtype.is_complex))
+        self.step("normalize", vector, length, count * (1 + self.dtype.is_complex))
 
     def end_below(self, numbers: Sequence[BatchPointer], bound: BatchPointer) -> None:
         """Skip the matrix's remaining steps if the product of four real numbers is below the bound."""
-        self._step("end_below", *numbers, bound)
-
-    def tiled(self, name: str, *words: BatchPointer | BlockWord) -> None:
-        """A step of elimination in rows; see `kernel`."""
-        self._step(name, *words)
+        self.step("end_below", *numbers, bound)
 
     def check(self, info: BatchPointer) -> None:
         """Raise a fault if a routine's status code is not 0."""
-        self._step("check", info)
+        self.step("check", info)
 
     def call(self, name: str, *arguments: Argument) -> BatchPointer:
         """Call a routine, named without its dtype's letter; returns its status code, which is its last argument."""
@@ -194,7 +184,7 @@ class Recipe:
         name = LETTERS[self.dtype.name] + name
         pointers = self._with_workspace(name, arguments)
         words: list[Any] = [*pointers, *[BatchPointer(0)] * (ARGUMENTS - len(pointers))]
-        self._step("call", address(name), *words)
+        self.step("call", address(name), *words)
 
     def _with_workspace(self, name: str, arguments: Sequence[Argument]) -> list[BatchPointer]:
         kinds = {index: a.kind for index, a in enumerate(arguments) if isinstance(a, Workspace) and not a.is_size}

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
-from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.lapack.tiles import Functions
-from genesis.codegen.cpu.registers import I32, I64, POINTER
+from genesis.codegen.cpu.emitted import emitted, i64, ptr
+from genesis.codegen.cpu.lapack.tiles import ElementCode, TileFunctions
+from genesis.codegen.cpu.registers import I32, I64
 from genesis.codegen.cpu.vectors import transposed
 
 
-class Rows(Functions):
+class Rows(TileFunctions):
     """The functions that move numbers."""
 
-    @cached_property
-    def transpose(self) -> ir.Function:
-        """`void (rows, columns, source, s_row, target, t_row)`: transpose."""
-        code = self.code("transpose", [I64, I64, POINTER, I64, POINTER, I64])
-        rows, columns, source, s_row, target, t_row = code.args
+    @emitted
+    def transpose(self, code: ElementCode, rows: i64, columns: i64, source: ptr, s_row: i64, target: ptr, t_row: i64) -> None:
+        """Transpose."""
         builder, lanes = code.builder, self.tile.lanes
         whole = [extent & -lanes for extent in (rows, columns)]
         with code.count(0, whole[0], lanes) as row, code.count(0, whole[1], lanes) as column:
@@ -30,13 +26,10 @@ class Rows(Functions):
             with code.count(starts[0], ends[0]) as row, code.count(starts[1], ends[1]) as column:
                 x = code.read(source, row * s_row + column)
                 code.write(x, target, column * t_row + row)
-        return code.finish()
 
-    @cached_property
-    def exchange(self) -> ir.Function:
-        """`void (count, a, row, columns, pivots, first)`: exchange `count` rows from `first` on as pivots say."""
-        code = self.code("exchange", [I64, POINTER, I64, I64, POINTER, I64])
-        count, a, row, columns, pivots, first = code.args
+    @emitted
+    def exchange(self, code: ElementCode, count: i64, a: ptr, row: i64, columns: i64, pivots: ptr, first: i64) -> None:
+        """Exchange `count` rows from `first` on as pivots say."""
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
         with code.count(first, first + count) as i:
             j = builder.sext(code.get(pivots, i, I32), I64) - 1
@@ -48,14 +41,13 @@ class Rows(Functions):
                     values = [code.load(element, dtype, mask) for element in elements]
                     for element, value in zip(elements, reversed(values), strict=True):
                         code.store(value, element, dtype, mask)
-        return code.finish()
 
-    @cached_property
-    def permute(self) -> ir.Function:
-        """`void (n, rows, source, s_row, target, t_row, pivots, order)`: copy rows with their n columns exchanged as pivots
-        say, from the last to the first; `order` is scratch for n indices."""
-        code = self.code("permute", [I64, I64, POINTER, I64, POINTER, I64, POINTER, POINTER])
-        n, rows, source, s_row, target, t_row, pivots, order = code.args
+    @emitted
+    def permute(
+        self, code: ElementCode, n: i64, rows: i64, source: ptr, s_row: i64, target: ptr, t_row: i64, pivots: ptr, order: ptr
+    ) -> None:
+        """Copy rows with their n columns exchanged as pivots say, from the last to the first; `order` is scratch for n
+        indices."""
         builder = code.builder
         with code.count(0, n) as i:
             code.put(i, order, i)
@@ -68,7 +60,4 @@ class Rows(Functions):
         with code.count(0, rows) as row:
             here, there = code.element(source, row * s_row), code.element(target, row * t_row)
             with code.count(0, n) as i:
-                x = code.read(here, code.get(order, i))
-                x = x + code.number(0.0)  # -0 becomes 0
-                code.write(x, there, i)
-        return code.finish()
+                code.write(code.read(here, code.get(order, i)) + 0.0, there, i)  # -0 becomes 0

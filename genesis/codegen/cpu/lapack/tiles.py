@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TypeAlias
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import Code
+from genesis.codegen.cpu.emitted import Functions, emitted, i1, i64, ptr
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import RegisterTile
 
 VECTORS = 3  # of columns in a tile
+Real: TypeAlias = ir.Value  # a tile's number
 
 
 def tile_of(dtype: str) -> RegisterTile:
@@ -28,8 +31,8 @@ class ElementCode(Code):
 
     dtype: str
 
-    def element(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
-        return self.element_pointer(pointer, index, self.dtype)
+    def element(self, pointer: ir.Value, index: ir.Value | int) -> ir.Value:
+        return self.element_pointer(pointer, I64(index) if isinstance(index, int) else index, self.dtype)
 
     def number(self, value: float) -> ir.Constant:
         return self.constant(self.dtype, value)
@@ -40,27 +43,28 @@ class ElementCode(Code):
     def write(self, value: ir.Value, pointer: ir.Value, index: ir.Value) -> None:
         self.store_uniform(value, self.element(pointer, index), self.dtype)
 
-    def read_vector(self, pointer: ir.Value, index: ir.Value, mask: ir.Value | None = None) -> ir.Value:
+    def read_vector(self, pointer: ir.Value, index: ir.Value | int, mask: ir.Value | None = None) -> ir.Value:
         return self.load(self.element(pointer, index), self.dtype, mask)
 
     def write_vector(self, value: ir.Value, pointer: ir.Value, index: ir.Value, mask: ir.Value | None = None) -> None:
         self.store(value, self.element(pointer, index), self.dtype, mask)
 
 
-class Functions:
-    """The generated functions of a module; each is emitted on first use."""
+class TileFunctions(Functions):
+    """Functions over numbers of a tile's dtype, and vectors as wide as a register."""
 
     def __init__(self, module: ir.Module, dtype: str) -> None:
-        self.module, self.tile = module, tile_of(dtype)
+        self.tile = tile_of(dtype)
+        super().__init__(module, self.tile.lanes, Real=REGISTER_TYPE[dtype])
 
-    def code(self, name: str, parameters: Sequence[ir.Type], result: ir.Type | None = None) -> ElementCode:
-        code = ElementCode(self.module, name, parameters, self.tile.lanes, result=result)
+    def code(self, name: str, parameters: Sequence[ir.Type], result: ir.Type = ir.VOID) -> ElementCode:
+        code = ElementCode(self.module, name, parameters, self.width, result=result)
         code.function.attributes.add("noinline")
         code.dtype = self.tile.dtype
         return code
 
 
-class Tiles(Functions):
+class Tiles(TileFunctions):
     """Products and triangular solves."""
 
     @cached_property
@@ -89,7 +93,7 @@ class Tiles(Functions):
         lines = [code.least(I64(row), last) for row in range(tile.rows)]
         starts = [code.element(a, line * a_row) for line in lines]
         firsts = [code.element(c, line * c_row) for line in lines]
-        pointers = [[code.element(first, I64(v * tile.lanes)) for v in range(vectors)] for first in firsts]
+        pointers = [[code.element(first, v * tile.lanes) for v in range(vectors)] for first in firsts]
         for line in pointers:
             for pointer in line:
                 code.prefetch(pointer, to_write=True)
@@ -140,7 +144,7 @@ class Tiles(Functions):
         sums: list[list[ir.Phi]] = [[builder.phi(kind) for _ in range(vectors)] for _ in starts]
         builder.cbranch(term < k, body, after)
         builder.position_at_end(body)
-        columns = [code.read_vector(there, I64(v * tile.lanes)) for v in range(vectors)]
+        columns = [code.read_vector(there, v * tile.lanes) for v in range(vectors)]
         added = []
         for start, line in zip(starts, sums, strict=True):
             element = code.splat(code.read(start, here))
@@ -156,14 +160,15 @@ class Tiles(Functions):
         builder.position_at_end(after)
         return sums  # type: ignore[return-value]
 
-    @cached_property
-    def substitute(self) -> ir.Function:
-        """`void (n, t, t_row, t_step, b, b_row, columns, strip, unit, m)`: b = t^-1 b for a lower triangle t of n rows, with a
-        unit diagonal if `unit`; then the `m` rows of b below lose the products of t's rows below and b.
+    @emitted
+    def substitute(
+        self, code: ElementCode, n: i64, t: ptr, t_row: i64, t_step: i64, b: ptr, b_row: i64, columns: i64, strip: ptr,
+        unit: i1, m: i64
+    ) -> None:
+        """b = t^-1 b for a lower triangle t of n rows, with a unit diagonal if `unit`; then the `m` rows of b below lose the
+        products of t's rows below and b.
 
         `strip` is scratch for a tile's columns: n rows and a tile's rows more."""
-        code = self.code("substitute", [I64, POINTER, I64, I64, POINTER, I64, I64, POINTER, I1, I64])
-        n, t, t_row, t_step, b, b_row, columns, strip, unit, m = code.args
         builder, tile = code.builder, self.tile
         width = I64(tile.columns)
         below, target = code.element(t, n * t_row), n * b_row
@@ -183,13 +188,12 @@ class Tiles(Functions):
         whole = builder.sdiv(columns, width) * width
         strips(0, whole, tile.columns, 0)
         strips(whole, columns, tile.lanes, 1)
-        return code.finish()
 
-    @cached_property
-    def update(self) -> ir.Function:
-        """`void (m, n, k, a, a_row, b, b_row, c, c_row)`: c -= a @ b."""
-        code = self.code("update", [I64, I64, I64, POINTER, I64, POINTER, I64, POINTER, I64])
-        m, n, k, a, a_row, b, b_row, c, c_row = code.args
+    @emitted
+    def update(
+        self, code: ElementCode, m: i64, n: i64, k: i64, a: ptr, a_row: i64, b: ptr, b_row: i64, c: ptr, c_row: i64
+    ) -> None:
+        """c -= a @ b."""
         builder, tile = code.builder, self.tile
         whole = builder.sdiv(n, I64(tile.columns)) * tile.columns
         for which, (start, end, step) in enumerate(((I64(0), whole, tile.columns), (whole, n, tile.lanes))):
@@ -199,15 +203,12 @@ class Tiles(Functions):
                 self.updates[which](
                     k, first, a_row, I64(1), code.element(b, column), b_row, code.element(pointer, column), c_row, rows, left,
                     I1(0))
-        return code.finish()
 
-    @cached_property
-    def roots(self) -> ir.Function:
-        """`void (n, a, row, first, info)`: the upper factor U of a = U^T U, for few rows, over a's upper triangle.
+    @emitted
+    def roots(self, code: ElementCode, n: i64, a: ptr, row: i64, first: i64, info: ptr) -> None:
+        """The upper factor U of a = U^T U, for few rows, over a's upper triangle.
 
         Rows count from `first`; `info` gets the first one whose pivot is not positive, unless it has one already."""
-        code = self.code("roots", [I64, POINTER, I64, I64, POINTER])
-        n, a, row, first, info = code.args
         builder, lanes, dtype = code.builder, self.tile.lanes, self.tile.dtype
         with code.count(0, n) as j:
             line = code.element(a, j * row)
@@ -229,4 +230,3 @@ class Tiles(Functions):
                     pointer, mask = code.element(target, i), code.first_lanes(n - i)
                     x = code.read_vector(line, i, mask)
                     code.store(code.fma(factor, x, code.load(pointer, dtype, mask)), pointer, dtype, mask)
-        return code.finish()

@@ -10,7 +10,7 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD
 from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import Keys
-from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch, Sorting, emit_encode, emit_positions, emit_range
+from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch
 from genesis.codegen.cpu.registers import I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -48,17 +48,12 @@ class Argsort(RowKernel):
         """The words of a shared row's state, without the key ranges of blocks: two for each digit, and the greatest key."""
         return 2 * (keys.size + 1) + 1
 
-    def functions(self) -> None:
-        self.encode, self.range = emit_encode(self.module, self.keys), emit_range(self.module, self.keys)
-        self.positions = emit_positions(self.module, self.keys)
-        self.sorting = Sorting.emit(self.module, self.keys)
-
     def _out(self, row: ir.Value) -> ir.Value:
         return self.at(self.words["out"], row * self.words["n"], WORD)
 
     def _whole(self, row: ir.Value) -> None:
-        pairs = self.sorted_row(row, self.encode, self.range, self.sorting.sort)
-        self.positions(pairs, I64(0), self.words["n"], self._out(row))
+        pairs = self.sorted_row(row)
+        self.sorting.positions(pairs, I64(0), self.words["n"], self._out(row))
 
     # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay; then ends of keys
 
@@ -104,7 +99,7 @@ class Argsort(RowKernel):
     def _range(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
         state, _, _ = self.buffers(row)
-        self.range(self.row(row), first, end, self._block_ends(state, block), self.block)
+        self.sorting.range(self.row(row), first, end, self._block_ends(state, block), self.block)
 
     def _encode(self, item: ir.Value) -> None:
         row, _, first, end = self.part(item)
@@ -113,7 +108,7 @@ class Argsort(RowKernel):
         with self.builder.if_then(first.equals(0)):
             self.put(I64(0), state)
             self.put(high - low, self._greatest(state))
-        self.encode(self.row(row), first, end, a, low, self.block)
+        self.sorting.encode(self.row(row), first, end, a, low, self.block)
 
     def _count(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
@@ -140,4 +135,4 @@ class Argsort(RowKernel):
     def _positions(self, item: ir.Value) -> None:
         row, _, first, end = self.part(item)
         _, _, here, _ = self._turns(row)
-        self.positions(here, first, end, self._out(row))
+        self.sorting.positions(here, first, end, self._out(row))

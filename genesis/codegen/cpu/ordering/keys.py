@@ -73,8 +73,10 @@ class Keys(NamedTuple):
         """The bytes of so many pairs, padded by a whole vector."""
         return -(-(count + self.lanes) * self.pair // ALIGNED) * ALIGNED
 
-    def loader(self, code: Code, words: dict[str, ir.Value]) -> Loader:
-        return Loader(self, code, {word: code.builder.trunc(words[word], ir.IntType(8 * self.size)) for word in ORDER})
+    def loader(self, code: Code, words: ir.Value) -> Loader:
+        """What reads elements by the words of `ORDER`, with which a launch's begin."""
+        order = {word: code.get(words, number) for number, word in enumerate(ORDER)}
+        return Loader(self, code, {word: code.builder.trunc(x, ir.IntType(8 * self.size)) for word, x in order.items()})
 
 
 class Loader(NamedTuple):

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD
 from genesis.codegen.cpu.ordering.keys import ALIGNED, ORDER, Keys, has_keys, order_words
-from genesis.codegen.cpu.ordering.radix import Scratch
+from genesis.codegen.cpu.ordering.radix import Scratch, Sorting
 from genesis.codegen.cpu.registers import I64
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
@@ -76,11 +76,11 @@ class RowKernel(WordKernel):
     more: ClassVar[Sequence[str]] = ()  # words beside those of all kernels
     pointers: ClassVar[Sequence[str]] = "source", "out", "scratch"
     cost: ClassVar[int]  # of an element, in simple operations
+    functions: ClassVar[type[Sorting]] = Sorting  # what the steps call
 
     def __init__(self, name: str, keys: Keys) -> None:
-        self.module, self.keys = ir.Module(name), keys
-        self.functions()
-        super().__init__(name, word_types(self.names(), self.pointers), keys.lanes, self.module)
+        super().__init__(name, word_types(self.names(), self.pointers), keys.lanes)
+        self.keys, self.sorting = keys, self.functions(self.module, keys)
 
     # ---- the launches ----
 
@@ -155,9 +155,6 @@ class RowKernel(WordKernel):
 
     # ---- the code ----
 
-    def functions(self) -> None:
-        """Emit the functions that the steps call."""
-
     def text(self) -> str:
         """The module's text."""
         done = self.builder.append_basic_block("done")
@@ -189,16 +186,16 @@ class RowKernel(WordKernel):
         start = self.at(self.words["scratch"], number * self.words["pitch"])
         return start, self.at(start, self.words["a"]), self.at(start, self.words["b"])
 
-    def sorted_row(self, row: ir.Value, encode: ir.Function, range_: ir.Function, sort: ir.Function) -> ir.Value:
+    def sorted_row(self, row: ir.Value) -> ir.Value:
         """The pairs of a row in order, in the worker's memory."""
         (counts, a, b), n = self.buffers(self.worker), self.words["n"]
         low, high = self.variable(0), self.variable(0)
         with self.builder.if_then(n > self.keys.short):  # others are not sorted by digits
-            range_(self.row(row), I64(0), n, counts, self.block)
+            self.sorting.range(self.row(row), I64(0), n, counts, self.block)
             low.set(self.get(counts, 0))
             high.set(self.get(counts, 1))
-        encode(self.row(row), I64(0), n, a, low.get(), self.block)
-        return sort(n, high.get() - low.get(), counts, a, b)
+        self.sorting.encode(self.row(row), I64(0), n, a, low.get(), self.block)
+        return self.sorting.sort(n, high.get() - low.get(), counts, a, b)
 
     def put_position(self, pair: ir.Value, index: ir.Value) -> None:
         """Write the position of a pair as element `index` of the result."""

@@ -7,18 +7,64 @@ which a second launch takes the first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD, Code, Variable
+from genesis.codegen.cpu.emitted import emitted, i64, ptr
 from genesis.codegen.cpu.ordering.row_kernel import BLOCK, RowKernel, LaunchPlan, Rows, aligned
-from genesis.codegen.cpu.ordering.keys import ORDER, Keys
-from genesis.codegen.cpu.ordering.radix import Scratch, Sorting, emit_positions
-from genesis.codegen.cpu.registers import I1, I64, POINTER
+from genesis.codegen.cpu.ordering.radix import Scratch, Sorting
+from genesis.codegen.cpu.registers import I1, I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
 from genesis.runtime.native import BlockWord
+
+
+class Scan(Sorting):
+    """The functions of one module."""
+
+    @emitted
+    def scan(self, code: Code, source: ptr, first: i64, end: i64, counts: ptr, a: ptr, b: ptr, words: ptr) -> ptr:
+        """The first k pairs of these elements, in order."""
+        builder, keys = code.builder, self.keys
+        loader = keys.loader(code, words)
+        k, full = (code.get(words, TopK.names().index(word)) for word in ("k", "full"))
+        position, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
+        slot = builder.alloca(ir.VectorType(keys.type, keys.lanes))
+        last = k - 1  # of the first k, once they are known
+        with code.loop(lambda: position.get() < end):
+            start = position.get()
+            mask = code.first_lanes(end - start)
+            key = loader.load(source, start, mask)
+            hits = mask & builder.icmp_unsigned("<=", key, code.splat(limit.get()))
+            position.set(start + keys.lanes)
+            with builder.if_then(code.any_lane(hits), likely=False):
+                builder.store(key, slot)
+                self._push(code, hits, slot, start, a, count)
+                with builder.if_then(count.get() >= full, likely=False):
+                    pairs = self.sort(count.get(), I64(keys.greatest), counts, a, b)
+                    with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
+                        code.copy(pairs, a, k * keys.pair)
+                    count.set(k)
+                    worst = self.key(code, a, last)
+                    limit.set(worst - keys.type(1))  # equal ones come later
+                    nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
+                    position.set(builder.select(nothing_less, end, position.get()))
+        return self.sort(count.get(), I64(keys.greatest), counts, a, b)
+
+    def _push(
+        self, code: Code, hits: ir.Value, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable
+    ) -> None:
+        """Add a pair for each lane of `hits`, in their order."""
+        builder, keys = code.builder, self.keys
+        left = code.variable(builder.zext(builder.bitcast(hits, ir.IntType(keys.lanes)), I64))
+        with code.loop(lambda: left.get().differs(0)):
+            lane = code.intrinsic("cttz", I64, [left.get(), I1(1)])
+            position = at + lane
+            pair = code.at(pairs, count.get(), keys.pair)
+            code.put(builder.trunc(position, keys.type), pair, 0)
+            code.put(code.get(slot, lane, keys.type), pair, 1)
+            count.set(count.get() + 1)
+            left.set(left.get() & (left.get() - 1))
 
 
 class TopK(RowKernel):
@@ -27,6 +73,8 @@ class TopK(RowKernel):
     steps = "whole", "part", "merge"
     more = "k", "full", "found", "found_pitch"
     cost = 1
+    functions = Scan
+    sorting: Scan
 
     @classmethod
     def is_descending(cls, node: Node) -> bool:
@@ -49,10 +97,6 @@ class TopK(RowKernel):
         launches: list[tuple[str, int, dict[str, int]]] = [("part", rows.total * rows.blocks, {}), ("merge", rows.total, {})]
         return LaunchPlan(launches, scratch, pitch * rows.workers + found * rows.total, pitch, words)
 
-    def functions(self) -> None:
-        self.sorting, self.positions = Sorting.emit(self.module, self.keys), emit_positions(self.module, self.keys)
-        self.scan = _emit_scan(self.module, self.keys, self.sorting.sort, self.names())
-
     def _found(self, row: ir.Value, block: ir.Value) -> ir.Value:
         """The address of the pairs found in a block."""
         start = self.words["found"] + row * self.words["found_pitch"]
@@ -60,15 +104,15 @@ class TopK(RowKernel):
 
     def _positions_of(self, pairs: ir.Value, row: ir.Value) -> None:
         out = self.at(self.words["out"], row * self.words["k"], WORD)
-        self.positions(pairs, I64(0), self.words["k"], out)
+        self.sorting.positions(pairs, I64(0), self.words["k"], out)
 
     def _whole(self, row: ir.Value) -> None:
-        pairs = self.scan(self.row(row), I64(0), self.words["n"], *self.buffers(self.worker), self.block)
+        pairs = self.sorting.scan(self.row(row), I64(0), self.words["n"], *self.buffers(self.worker), self.block)
         self._positions_of(pairs, row)
 
     def _part(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
-        pairs = self.scan(self.row(row), first, end, *self.buffers(self.worker), self.block)
+        pairs = self.sorting.scan(self.row(row), first, end, *self.buffers(self.worker), self.block)
         self.copy(pairs, self._found(row, block), self.words["k"] * self.keys.pair)
 
     def _merge(self, row: ir.Value) -> None:
@@ -76,51 +120,3 @@ class TopK(RowKernel):
         count = self.words["k"] * self.words["blocks"]
         self.copy(self._found(row, I64(0)), a, count * self.keys.pair)
         self._positions_of(self.sorting.sort(count, I64(self.keys.greatest), counts, a, b), row)
-
-
-def _emit_scan(module: ir.Module, keys: Keys, sort: ir.Function, names: Sequence[str]) -> ir.Function:
-    """`pairs (source, first, end, counts, a, b, words)`: the first k pairs of these elements, in order."""
-    code = Code(module, "scan", [POINTER, I64, I64, *[POINTER] * 4], keys.lanes, result=POINTER)
-    source, first, end, counts, a, b, block = code.args
-    builder = code.builder
-    words = {word: code.get(block, n) for n, word in enumerate(names) if word in (*ORDER, "k", "full")}
-    loader = keys.loader(code, words)
-    position, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
-    slot = builder.alloca(ir.VectorType(keys.type, keys.lanes))
-    last = code.at(a, words["k"] - 1, keys.pair)  # of the first k, once they are known
-    with code.loop(lambda: position.get() < end):
-        start = position.get()
-        mask = code.first_lanes(end - start)
-        key = loader.load(source, start, mask)
-        hits = mask & builder.icmp_unsigned("<=", key, code.splat(limit.get()))
-        position.set(start + keys.lanes)
-        with builder.if_then(code.any_lane(hits), likely=False):
-            builder.store(key, slot)
-            _emit_push(code, keys, hits, slot, start, a, count)
-            with builder.if_then(count.get() >= words["full"], likely=False):
-                pairs = sort(count.get(), I64(keys.greatest), counts, a, b)
-                with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
-                    code.copy(pairs, a, words["k"] * keys.pair)
-                count.set(words["k"])
-                worst = code.get(last, 1, keys.type)
-                limit.set(worst - keys.type(1))  # equal ones come later
-                nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
-                position.set(builder.select(nothing_less, end, position.get()))
-    return code.finish(sort(count.get(), I64(keys.greatest), counts, a, b))
-
-
-def _emit_push(
-    code: Code, keys: Keys, hits: ir.Value, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable
-) -> None:
-    """Add a pair for each lane of `hits`, in their order."""
-    builder, bits = code.builder, ir.IntType(keys.lanes)
-    mask = builder.bitcast(hits, bits)
-    left = code.variable(builder.zext(mask, I64))
-    with code.loop(lambda: left.get().differs(0)):
-        lane = code.intrinsic("cttz", I64, [left.get(), I1(1)])
-        position = at + lane
-        pair = code.at(pairs, count.get(), keys.pair)
-        code.put(builder.trunc(position, keys.type), pair, 0)
-        code.put(code.get(slot, lane, keys.type), pair, 1)
-        count.set(count.get() + 1)
-        left.set(left.get() & (left.get() - 1))
