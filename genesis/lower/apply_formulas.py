@@ -6,22 +6,19 @@ takes it.
 
 from __future__ import annotations
 
-from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.ir.graph import Node, Value
+from genesis.lower.rewriting import Rewriting, Simplified, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.registry import PRIMITIVES
 
 
 def apply_formulas(graph: Simplified) -> Simplified:
     """The graph with formulas in place of their operations."""
-    if not any([PRIMITIVES[node.op].formula for node in graph.nodes]):
-        return graph
-    result = Rewriting(graph)
-    for node in graph.nodes:
-        formula = PRIMITIVES[node.op].formula
-        moved = result.moved(node)
-        instead = formula(moved, *map(result.value, moved.inputs)) if formula and not node.dtype.is_complex else None
-        if instead is None:
-            result.copy(node)
-        else:
-            result.put(instead.index)
-    return resimplified(result.finished())
+    found = [index for index, node in enumerate(graph.nodes) if PRIMITIVES[node.op].formula and not node.dtype.is_complex]
+    return resimplified(with_replaced(graph, dict.fromkeys(found, _by_formula))) if found else graph
+
+
+def _by_formula(result: Rewriting, node: Node) -> Value | None:
+    formula = PRIMITIVES[node.op].formula
+    assert formula is not None
+    return formula(node, *map(result.value, node.inputs))

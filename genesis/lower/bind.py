@@ -252,10 +252,6 @@ def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap,
 _NOWHERE = frozenset[int]()
 
 
-def _is_unit(stride: int, axis: int, innermost: bool) -> bool:
-    return not stride or (stride == 1 and innermost)
-
-
 class _Binder:
     """Instructions with words instead of numbers, over `axes` in the `order` that they have among those of the maps."""
 
@@ -313,7 +309,8 @@ class _Binder:
                           shared_word("pointer", raw.storage, at.offset * raw.dtype.itemsize))
         is_lanes_load = raw.name == "load" and raw.dtype.category < 3 and len(self.instructions) not in self.tiled_accesses
         backwards = last if is_lanes_load else None  # a stride of -1 is compiled in along this axis
-        known = self._is_known if raw.dtype.category < 3 else _is_unit  # complex elements are never deinterleaved
+        # Complex elements are never deinterleaved.
+        known = self._is_known if raw.dtype.category < 3 else lambda s, _, innermost: not s or (s == 1 and innermost)
         # Accesses to a value with equal strides share words, so code generation shares their offsets.
         key = raw.storage, raw.dtype, backwards, at.strides
         if key not in self.stride_words:

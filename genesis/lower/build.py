@@ -28,7 +28,7 @@ from genesis.lower.group import (
 )
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import SCANS, InstructionAttrs, Kernel, KernelArg
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
 
 
@@ -110,7 +110,7 @@ class _Kernels:
         """The kernels that write disjoint parts of `target`: one for all parts of a shape."""
         stores: dict[Shape, list[Store]] = {}
         for put in puts:
-            layout = _layout_of(put)
+            layout = layout_in(put)
             stores.setdefault(layout.shape, []).append(Store(put.inputs[1], FULL, target, layout))
         return [self.storing(pattern_of((numel(shape),), ()), parts) for shape, parts in stores.items()]
 
@@ -132,7 +132,7 @@ class _Kernels:
         if PRIMITIVES[node.op].kind == "scatter":
             return self.scatter(index, target)
         assert node.op == "put", "put_sum is never computed"
-        return self.copying(node.inputs[1], target, _layout_of(node))
+        return self.copying(node.inputs[1], target, layout_in(node))
 
     def scatter(self, index: int, target: int) -> KernelCall:
         """A kernel that scatters along `dim` in order, in parallel over the other axes: so no two writers collide."""
@@ -160,10 +160,6 @@ class _Kernels:
             # The instructions so far have maps over the coarser axes. Axes only become finer, so this terminates.
             except SplitAxis as split:
                 axes = split.applied(axes)
-
-
-def _layout_of(put: Node) -> Layout:
-    return Layout(*[put.attrs[name] for name in Layout._fields])
 
 
 def _without(strides: Shape, dim: int) -> Shape:

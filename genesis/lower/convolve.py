@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.lower.index_map import PLAIN, grouped_layout
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of, without_dead
+from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced, without_dead
 from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value, slice_value
@@ -39,18 +39,14 @@ def convolve(graph: Simplified, sums: int) -> Simplified:
     found = {index for index, count in windows.items() if _reads_in_place(graph.nodes[index], count, index in summed, sums)}
     if not found:
         return graph
-    totals = {index: product for index, product in totals.items() if product in found}
-    result = Rewriting(graph)
-    for index, node in enumerate(graph.nodes):
-        product, over = (totals[index], node.attrs["axes"]) if index in totals else (index, ())
-        if index in totals.values():
-            result.put(-1)  # only its sum is read
-        elif product in found:
-            a, b = (result.value(result.new_index[i]) for i in graph.nodes[product].inputs)
-            result.put(sum_of_products(result, a, b, node.shape, over, materialize=True).index)
-        else:
-            result.copy(node)
-    return result.finished()
+
+    def sums_of(product: int, result: Rewriting, node: Node) -> Value:
+        a, b = (result.value(result.new_index[i]) for i in graph.nodes[product].inputs)
+        return sum_of_products(result, a, b, node.shape, node.attrs.get("axes", ()), materialize=True)
+
+    instead = {product: product for product in found - summed}
+    instead |= {total: product for total, product in totals.items() if product in found}
+    return without_dead(with_replaced(graph, {at: functools.partial(sums_of, product) for at, product in instead.items()}))
 
 
 def _reads_in_place(node: Node, windows: int, summed: bool, sums: int) -> bool:

@@ -9,7 +9,7 @@ from genesis.ir.graph import Graph, Node
 from genesis.ir.shapes import numel
 from genesis.lower.index_map import memory_layout
 from genesis.lower.rewriting import Rewriting, Simplified, base_of
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
 
 
@@ -21,7 +21,7 @@ def layout_of(nodes: Sequence[Node], index: int) -> Layout | None:
     base = nodes[node.inputs[0]]
     if base.op == "view" or not memory_layout(base).is_contiguous:
         return None
-    return Layout(node.shape, node.attrs["strides"], node.attrs["offset"])
+    return layout_in(node)
 
 
 class Legal(Rewriting):

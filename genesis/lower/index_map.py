@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, layout_in
 
 
 class IndexMap(NamedTuple):
@@ -172,7 +172,7 @@ def memory_layout(node: Node) -> Layout:
 
 def layout_at(node: Node) -> Layout:
     """The layout of a value: a view's, or that in memory."""
-    return Layout(node.shape, node.attrs["strides"], node.attrs["offset"]) if node.op == "view" else memory_layout(node)
+    return layout_in(node) if node.op == "view" else memory_layout(node)
 
 
 def grouped_layout(nodes: Sequence[Node], index: int) -> tuple[Layout, AxisGroups] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel, reduced_shape
 from genesis.lower.index_map import grouped_layout
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of
+from genesis.lower.rewriting import Simplified, readers_of, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.contraction import swapped
 from genesis.ops.views import permute_value, reshape_value, slice_value
@@ -31,17 +31,8 @@ def join_batches(graph: Simplified) -> Simplified:
     sums = {index: readers[index][0] for index in products if index not in graph.outputs and _sums_batch(nodes, readers[index])}
     wide = {index for index in products if index not in sums and _shares_weights(nodes, nodes[index])}
     long = {sums[index] for index in sums if _has_few_terms(nodes, nodes[index])}
-    if not (wide or long):
-        return graph
-    result = Rewriting(graph)
-    for index, node in enumerate(nodes):
-        if index in wide:
-            result.put(_widened(result, result.moved(node)).index)
-        elif index in long:
-            result.put(_lengthened(result, result.moved(nodes[node.inputs[0]]), node).index)
-        else:
-            result.copy(node)
-    return resimplified(result.finished())
+    instead = dict.fromkeys(wide, _widened) | dict.fromkeys(long, _lengthened)
+    return resimplified(with_replaced(graph, instead)) if instead else graph
 
 
 def _is_batch(node: Node) -> bool:
@@ -88,8 +79,9 @@ def _widened(graph: Graph, node: Node) -> Value:
     return permute_value(apart, (len(batch) + 1, *range(len(batch) + 1), len(batch) + 2))
 
 
-def _lengthened(graph: Graph, node: Node, total: Node) -> Value:
+def _lengthened(graph: Graph, total: Node) -> Value:
     """The sum over a product's batch, with the terms of all matrices one after the other."""
+    node = graph.nodes[total.inputs[0]]
     a, b = (graph.value(i) for i in node.inputs)
     y = graph.add("matmul", (_beside(a), swapped(_beside(swapped(b)))), node.shape[1:], node.dtype)
     rest = tuple(axis - 1 for axis in total.attrs["axes"] if axis)

@@ -9,11 +9,12 @@ both of its weights ask for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes, readers_of, without_dead
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of, with_replaced, without_dead
 from genesis.lower.simplify import resimplified
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
@@ -50,7 +51,7 @@ def join_concats(graph: Simplified) -> Simplified:
         else:
             boxes[index], _ = _boxes(nodes, index, {}, readers)
     outer = {i for i, found in boxes.items() if i not in inner and any(base_of(nodes, x) in inner for x in nodes[i].inputs)}
-    return _written(graph, {i: boxes[i] for i in outer}) if outer else graph
+    return without_dead(with_replaced(graph, {i: partial(_written, boxes[i]) for i in outer})) if outer else graph
 
 
 def _flattened(graph: Simplified) -> Simplified:
@@ -175,25 +176,13 @@ def _seen(parts: Sequence[_Box], starts: Sequence[int], steps: Sequence[int], sh
             yield _Box(part.value, *zip(*found, strict=True))  # type: ignore[arg-type]
 
 
-def _written(graph: Simplified, joined: dict[int, list[_Box]]) -> Simplified:
-    """The graph with the concatenations `joined` as `put`s of their boxes."""
-    read = [*graph.nodes]
-    for index, boxes in joined.items():  # reads its boxes directly: nodes between them die
-        read[index] = Node("cat", tuple([box.value for box in boxes]), {}, read[index].shape, read[index].dtype)
-    live = live_nodes(read, graph.outputs)
-    result = Rewriting(graph)
-    for index, node in enumerate(graph.nodes):
-        if not live[index]:
-            result.put(-1)
-        elif index in joined:
-            y = expand(result.constant(0, node.dtype), node.shape)
-            # The largest first: it streams whole cache lines. Edges that came first would wait for each line.
-            for box in sorted(joined[index], key=lambda box: -numel(box.shape)):
-                y = result.add("put", (y, _shown(result, box)), node.shape, node.dtype, _put_attributes(node.shape, box))
-            result.put(y.index)
-        else:
-            result.copy(node)
-    return result.finished()
+def _written(boxes: list[_Box], result: Rewriting, node: Node) -> Value:
+    """A concatenation as `put`s of its boxes."""
+    y = expand(result.constant(0, node.dtype), node.shape)
+    # The largest first: it streams whole cache lines. Edges that came first would wait for each line.
+    for box in sorted(boxes, key=lambda box: -numel(box.shape)):
+        y = result.add("put", (y, _shown(result, box)), node.shape, node.dtype, _put_attributes(node.shape, box))
+    return y
 
 
 def _shown(result: Rewriting, box: _Box) -> Value:

@@ -8,9 +8,10 @@ sums that its bias gradient adds up become column sums of the joined operand.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 from genesis.ir.graph import Node, Value
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.contraction import product, swapped
 from genesis.ops.joining import cat
@@ -34,15 +35,9 @@ def join_products(graph: Simplified) -> Simplified:
     columns = [index for index in parts if nodes[index].op == "sum" and _are_columns(nodes, nodes[index])]
     of_columns = {root: found for root, found in _by_root(nodes, readers, parts, sorted(columns)).items()
                   if tuple([nodes[index].inputs[0] for index in found]) in joined}
-    result = Rewriting(graph)
-    for index, node in enumerate(nodes):
-        if index in sums:
-            result.put(_joined(result, index, sums[index], parts, _product_of).index)
-        elif index in of_columns:
-            result.put(_joined(result, index, of_columns[index], parts, _columns_of).index)
-        else:
-            result.copy(node)
-    return resimplified(result.finished())
+    instead = {root: partial(_joined, root, leaves, parts, join)
+               for join, found in ((_columns_of, of_columns), (_product_of, sums)) for root, leaves in found.items()}
+    return resimplified(with_replaced(graph, instead))
 
 
 def _by_root(
@@ -91,8 +86,8 @@ def _columns_of(result: Rewriting, sums: Sequence[Node]) -> Value:
 
 
 def _joined(
-    result: Rewriting, root: int, leaves: Sequence[int], parts: Collection[int],
-    join: Callable[[Rewriting, Sequence[Node]], Value],
+    root: int, leaves: Sequence[int], parts: Collection[int], join: Callable[[Rewriting, Sequence[Node]], Value],
+    result: Rewriting, node: Node,
 ) -> Value:
     """The sum of a tree of additions: its `leaves` joined, then the other terms in order."""
     nodes = result.source.nodes

@@ -21,9 +21,9 @@ from genesis.lower.copies import Legal, copied, has_memory, in_memory, in_order,
 from genesis.lower.index_map import LEAST_RUN, PLAIN, AxisGroups, Digits, digits_of, grouped_layout, run_of
 from genesis.lower.operands import collapsed_batch, matrix_operand, operand_layout, result_layout
 from genesis.lower.pairs import product_of_pairs
-from genesis.lower.rewriting import Rewriting, Simplified, base_of
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced
 from genesis.ops.contraction import swapped
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES, cast, expand
 from genesis.ops.views import reshape_value, slice_value, view_node
 
@@ -171,7 +171,7 @@ def _widened(x: Value) -> Value:
     if nodes[base_of(nodes, x.index)].numel >= numel(x.shape):
         return cast(x, float32)
     source = x.graph.value(x.node.inputs[0])
-    return view_node(_widened(source), Layout(x.shape, x.node.attrs["strides"], x.node.attrs["offset"]), x.node.attrs["label"])
+    return view_node(_widened(source), layout_in(x.node), x.node.attrs["label"])
 
 
 def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified:
@@ -179,14 +179,10 @@ def force_materialized(graph: Simplified, values: Collection[int]) -> Simplified
 
     A gather is written there directly; readers of another value read a copy.
     """
-    result = Rewriting(graph)
-    for index, node in enumerate(graph.nodes):
-        if index not in values:
-            result.copy(node)
-        elif node.op == "gather":
-            attrs = {**node.attrs, "materialize": True}
-            result.put(result.append(Node(node.op, result.moved(node).inputs, attrs, node.shape, node.dtype)))
-        else:
-            copied = result.append(result.moved(node))
-            result.put(result.append(Node("clone", (copied,), {"materialize": True}, node.shape, node.dtype)))
-    return result.finished()
+    def materialized(result: Rewriting, node: Node) -> Value:
+        if node.op == "gather":
+            return result.add(node.op, node.inputs, node.shape, node.dtype, {**node.attrs, "materialize": True})
+        copied = result.append(node)
+        return result.add("clone", (copied,), node.shape, node.dtype, {"materialize": True})
+
+    return with_replaced(graph, dict.fromkeys(values, materialized))

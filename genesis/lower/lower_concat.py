@@ -8,13 +8,14 @@ additions, which saves 2.7 ms of a GPT step of four layers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from operator import mul
 from typing import NamedTuple
 
-from genesis.ir.graph import Node
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, live_nodes
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced, without_dead
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
@@ -36,9 +37,9 @@ def lower_concat(graph: Simplified) -> Simplified:
             slices = _side_by_side(*(found[i] for i in node.inputs))
         if slices is not None:
             found[index] = slices
-    sums = {index: axis for index, slices in found.items()
+    sums = {index: partial(_joined, axis, slices) for index, slices in found.items()
             if nodes[index].op == "add" and (axis := _axis(nodes[index].shape, slices)) is not None}
-    return _written(graph, found, sums) if sums else graph
+    return without_dead(with_replaced(graph, sums)) if sums else graph
 
 
 def _slice(nodes: Sequence[Node], node: Node) -> _Slices | None:
@@ -75,23 +76,9 @@ def _axis(shape: tuple[int, ...], slices: _Slices) -> int | None:
     return next(fits, None)
 
 
-def _written(graph: Simplified, found: dict[int, _Slices], sums: dict[int, int]) -> Simplified:
-    """The graph with the `sums` (along an axis each) as concatenations."""
-    read = [*graph.nodes]
-    for index in sums:  # reads its slices directly: nodes between them die
-        values = tuple([value for _, _, value in found[index].parts])
-        read[index] = Node("cat", values, {}, read[index].shape, read[index].dtype)
-    live = live_nodes(read, graph.outputs)
-    result = Rewriting(graph)
-    for index, node in enumerate(graph.nodes):
-        if not live[index]:
-            result.put(-1)
-        elif index in sums:
-            pieces = tuple(_pieces(result, node, sums[index], found[index]))
-            result.put(result.append(Node("cat", pieces, {"dim": sums[index]}, node.shape, node.dtype)))
-        else:
-            result.copy(node)
-    return result.finished()
+def _joined(axis: int, slices: _Slices, result: Rewriting, node: Node) -> Value:
+    """A sum as a concatenation."""
+    return result.add("cat", tuple(_pieces(result, node, axis, slices)), node.shape, node.dtype, {"dim": axis})
 
 
 def _pieces(result: Rewriting, node: Node, axis: int, slices: _Slices) -> Iterator[int]:

@@ -7,13 +7,14 @@ pool alone and need not be kept. Where all of a window is below 0, another posit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.lower.index_map import Unmappable, contiguous_map, layout_at, pull_splitting
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.elementwise import where
 from genesis.ops.layout import Layout
@@ -40,23 +41,15 @@ def pool_first(graph: Simplified) -> Simplified:
     pools = {relu: pool for relu in relus if (pool := read.pool_of(relu))}
     if not pools:
         return graph
-    greatest = {pool.greatest for pool in pools.values()}
-    masked = {pool.masked: pool for pool in pools.values()}
-    result = Rewriting(graph)
-    for index, node in enumerate(graph.nodes):
-        if index in pools:
-            result.put(result.moved(node).inputs[0])
-        elif index in greatest:
-            first = result.value(result.append(result.moved(node)))
-            result.put(result.add("relu", (first,), node.shape, node.dtype).index)
-        elif index in masked:
-            result.put(_masked(result, masked[index]).index)
-        else:
-            result.copy(node)
-    return resimplified(result.finished())
+    instead: dict[int, Callable[[Rewriting, Node], Value]] = {}
+    for relu, pool in pools.items():
+        instead[pool.masked] = partial(_masked, pool)
+        instead[pool.greatest] = lambda result, node: result.add("relu", (result.append(node),), node.shape, node.dtype)
+        instead[relu] = lambda result, node: result.value(node.inputs[0])
+    return resimplified(with_replaced(graph, instead))
 
 
-def _masked(result: Rewriting, pool: _Pool) -> Value:
+def _masked(pool: _Pool, result: Rewriting, node: Node) -> Value:
     """The image of the windows' gradients, those of windows whose greatest element is not above 0 left out."""
     nodes = result.source.nodes
     gradients, greatest = (result.value(result.new_index[i]) for i in (pool.gradients, pool.greatest))

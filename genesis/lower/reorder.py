@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.ir.graph import Node
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of
+from genesis.ir.graph import Node, Value
+from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.registry import PRIMITIVES
 from genesis.ops.transient import FORWARDED
@@ -25,16 +25,13 @@ def reorder(graph: Simplified) -> Simplified:
                  and _is_elementwise(nodes, view.inputs[0]) and _shows_all(view, nodes[view.inputs[0]])}
     if not reordered:
         return graph
-    result = Rewriting(graph)
-    for index, node in enumerate(nodes):
-        if index not in reordered:
-            result.copy(node)
-            continue
-        value = nodes[node.inputs[0]]
-        operands = tuple([result.append(Node("view", (result.new_index[i],), node.attrs, node.shape, nodes[i].dtype))
-                          for i in value.inputs])
-        result.put(result.append(Node(value.op, operands, value.attrs, node.shape, node.dtype)))
-    return resimplified(result.finished())
+
+    def in_order(result: Rewriting, view: Node) -> Value:
+        value = result.nodes[view.inputs[0]]
+        operands = [result.add("view", (i,), view.shape, result.nodes[i].dtype, view.attrs) for i in value.inputs]
+        return result.add(value.op, operands, view.shape, view.dtype, value.attrs)
+
+    return resimplified(with_replaced(graph, dict.fromkeys(reordered, in_order)))
 
 
 def _is_elementwise(nodes: Sequence[Node], index: int) -> bool:

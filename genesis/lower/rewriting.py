@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from genesis.ir.graph import Graph, Node
+from genesis.ir.graph import Graph, Node, Value
 
 
 class Simplified(NamedTuple):
@@ -58,6 +58,22 @@ class Rewriting(Graph):
         if outputs is None:
             outputs = [self.new_index[o] for o in self.source.outputs]
         return Simplified(self.nodes, outputs, self.origins)
+
+
+def with_replaced(graph: Simplified, instead: Mapping[int, Callable[[Rewriting, Node], Value | None]]) -> Simplified:
+    """The graph with other values in place of the nodes at some positions; nodes that they read no more are still there.
+
+    Each is what its function adds to the new graph, for the node with its inputs renumbered; None keeps the node.
+    """
+    result = Rewriting(graph)
+    for index, node in enumerate(graph.nodes):
+        make = instead.get(index)
+        value = None if make is None else make(result, result.moved(node))
+        if value is None:
+            result.copy(node)
+        else:
+            result.put(value.index)
+    return result.finished()
 
 
 def live_nodes(nodes: Sequence[Node], outputs: Sequence[int]) -> bytearray:

@@ -6,9 +6,12 @@ they are a view of it. The gradient of the values needs the vectors, so a traini
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from genesis.ir.annotations import Key
-from genesis.ir.graph import Node
-from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.ir.graph import Node, Value
+from genesis.lower.rewriting import Rewriting, Simplified, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.registry import PRIMITIVES
 
@@ -20,21 +23,21 @@ def share_decompositions(graph: Simplified) -> Simplified:
     wholes = {_key(node.op, node): index for index, node in enumerate(nodes) if node.op in names}
     if not wholes:
         return graph
-    result = Rewriting(graph)
     made: dict[int, int] = {}  # old index of a decomposition -> its new one
+
+    def whole(at: int, result: Rewriting, node: Node) -> Value:
+        if at not in made:
+            made[at] = result.append(result.moved(nodes[at]))
+        return result.value(made[at])
+
+    def values(at: int, read: Callable[[Value], Value], result: Rewriting, node: Node) -> Value:
+        return read(whole(at, result, node))
+
+    instead = {at: partial(whole, at) for at in wholes.values()}
     for index, node in enumerate(nodes):
-        part = PRIMITIVES[node.op].part_of
-        whole = wholes.get(_key(part[0], node)) if part is not None else None
-        if part is not None and whole is not None:
-            if whole not in made:
-                made[whole] = result.append(result.moved(nodes[whole]))
-            result.put(part[1](result.value(made[whole])).index)
-        elif index in made:
-            result.put(made[index])
-        else:
-            made |= {index: len(result.nodes)} if node.op in names else {}
-            result.copy(node)
-    return resimplified(result.finished())
+        if (part := PRIMITIVES[node.op].part_of) and (at := wholes.get(_key(part[0], node))) is not None:
+            instead[index] = partial(values, at, part[1])
+    return resimplified(with_replaced(graph, instead))
 
 
 def _key(op: str, node: Node) -> Key:

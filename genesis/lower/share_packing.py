@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from genesis.ir.graph import Node, Value
-from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.lower.rewriting import Rewriting, Simplified, with_replaced
 from genesis.ops.views import permute_value, reshape_value
 
 FEW_ROWS = 64  # for so few, packing takes more than a tenth of a product's time
@@ -26,20 +26,15 @@ def share_packing(graph: Simplified, strip: int) -> Simplified:
         if node.op == "matmul" and strip and _packs(nodes, node, strip // node.dtype.itemsize):
             products[node.inputs[1]].append(index)
     shared = {index for each in products.values() if len(each) >= LEAST_PRODUCTS for index in each}
-    if not shared:
-        return graph
-    result = Rewriting(graph)
     packed: dict[int, Value] = {}
-    for index, node in enumerate(nodes):
-        if index not in shared:
-            result.copy(node)
-            continue
-        right = node.inputs[1]
+
+    def with_strips(result: Rewriting, node: Node) -> Value:
+        left, right = node.inputs
         if right not in packed:
-            packed[right] = _in_strips(result.value(result.new_index[right]), strip // node.dtype.itemsize)
-        left = result.new_index[node.inputs[0]]
-        result.put(result.append(node.renumbered((left, packed[right].index))))
-    return result.finished()
+            packed[right] = _in_strips(result.value(right), strip // node.dtype.itemsize)
+        return result.value(result.append(node.renumbered((left, packed[right].index))))
+
+    return with_replaced(graph, dict.fromkeys(shared, with_strips)) if shared else graph
 
 
 def _packs(nodes: Sequence[Node], node: Node, columns: int) -> bool:

@@ -18,13 +18,14 @@ Tiles come in groups, of several images or of some rows of one: transforms and p
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from genesis.ir.dtypes import float32
-from genesis.ir.graph import Value
+from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.fuse_tiles import CACHE
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of
+from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced, without_dead
 from genesis.lower.winograd_transforms import (
     Row,
     assembled,
@@ -72,22 +73,14 @@ def winograd(graph: Simplified, pairs: bool = False) -> Simplified:
             forms[total] = form
     if not forms:
         return graph
-    replaced = {form.product for form in forms.values() if form.summed}
-    result = Rewriting(graph)
-    for index, node in enumerate(nodes):
-        if index in forms:
-            form = forms[index]
-            moved = result.moved(nodes[form.product])
-            source = cast(result.value(result.new_index[form.windows.source]), float32)
-            left = cast(result.value(moved.inputs[0]), float32)
-            replace = _weights if form.summed else _convolved if form.windows.depth == 1 else _convolved_volumes
-            y = replace(left, source, form.windows, node.shape)
-            result.put(cast(y, node.dtype).index)
-        elif index in replaced:
-            result.put(-1)  # only its sum is read
-        else:
-            result.copy(node)
-    return result.finished()
+
+    def transformed(form: Form, result: Rewriting, node: Node) -> Value:
+        left, source = (cast(result.value(result.new_index[i]), float32)
+                        for i in (nodes[form.product].inputs[0], form.windows.source))
+        replace = _weights if form.summed else _convolved if form.windows.depth == 1 else _convolved_volumes
+        return cast(replace(left, source, form.windows, node.shape), node.dtype)
+
+    return without_dead(with_replaced(graph, {index: partial(transformed, form) for index, form in forms.items()}))
 
 
 # ---- replacement ----

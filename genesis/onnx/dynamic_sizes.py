@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from genesis.onnx.layouts import ViewOperator, steps_at_sizes
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, layout_in
 from genesis.shipping.dynamic import Formula, Sizes, samples
 from genesis.shipping.graph_of_call import CallGraph
 
@@ -47,8 +47,7 @@ class DynamicSizes:
         base = self._graph.nodes[index].inputs[0]
 
         def view(point: tuple[int, ...]) -> tuple[tuple[int, ...], Layout]:
-            attrs = self._at[point][index].attrs
-            return self._at[point][base].shape, Layout(attrs["shape"], attrs["strides"], attrs["offset"])
+            return self._at[point][base].shape, layout_in(self._at[point][index])
 
         return steps_at_sizes(self._grid, self._ends, view)
 

@@ -19,7 +19,7 @@ from genesis.onnx.dynamic_axes import DynamicAxes, dynamic_of
 from genesis.onnx.dynamic_sizes import DynamicSizes
 from genesis.onnx.layouts import offsets_of, steps_of
 from genesis.onnx.operators import BITWISE, ELEMENTWISE, LOGICAL, REDUCTIONS, SAME, Operator, operator_of
-from genesis.ops.layout import Layout
+from genesis.ops.layout import layout_in
 from genesis.shipping import ExportedProgram, ExportError
 from genesis.shipping import export as exported
 from genesis.shipping.dynamic import Formula
@@ -223,7 +223,7 @@ class _Model:
     def _view(self, index: int, node: Node, x: list[str]) -> str:
         base = self._sizes.varying(node.inputs[0], self._nodes[node.inputs[0]]).shape
         varies = _varies((base, node.shape, node.attrs))
-        steps = self._dynamic.steps(index) if varies else steps_of(base, _layout(node))
+        steps = self._dynamic.steps(index) if varies else steps_of(base, layout_in(node))
         if steps is None:  # elements one by one
             flat = self._add("Reshape", [x[0], self._constant(np.array([-1], np.int64))])
             return self._add("Gather", [flat, self._dynamic.offsets(node.attrs)], axis=0)
@@ -238,7 +238,7 @@ class _Model:
         if _varies(node.attrs):
             offsets = self._add("Reshape", [self._dynamic.offsets(node.attrs), flat])
         else:
-            offsets = self._constant(offsets_of(_layout(node)).reshape(-1))
+            offsets = self._constant(offsets_of(layout_in(node)).reshape(-1))
         summed = {"reduction": "add"} if node.op == "put_sum" else {}
         written = self._add("ScatterElements", [whole, offsets, part], axis=0, **summed)
         return self._add("Reshape", [written, self._dynamic.vector(node.shape)])
@@ -290,10 +290,6 @@ def _varies(value: Any) -> bool:
         return True
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
     return any(map(_varies, items))
-
-
-def _layout(node: Node) -> Layout:
-    return Layout(node.attrs["shape"], node.attrs["strides"], node.attrs["offset"])
 
 
 _OF_SIZES = {"view", "put", "put_sum", "check_index", "scalar"}  # rules of nodes whose attributes may follow from sizes

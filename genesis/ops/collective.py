@@ -18,7 +18,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.derive import NotDifferentiableError
 from genesis.ops.elementwise import zeros_like
-from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.registry import Gradient, cast, composite, expand, primitive
 from genesis.ops.views import reshape_value, slice_value
 from genesis.runtime.groups import GROUPS, Collective
 
@@ -51,10 +51,11 @@ def add_node(
     return result if count else slice_value(result, 0, 0, 0)
 
 
-def transposed(op: str, g: Value, y: Value, counts: tuple[Sequence[int], Sequence[int]], count: int, reduce: str = "") -> Value:
+def transposed(op: str, g: Value, y: Value, count: int, reduce: str = "") -> Value:
     """The gradient of the collective that computed `y`, itself a collective; it too sums 16-bit floats as float32."""
     at, wide = y.node.attrs, cast(g, g.dtype.compute) if reduce else g
-    return cast(add_node(op, wide, at["group"], count, "backward of " + at["said"], *counts, reduce, at["root"]), g.dtype)
+    said = "backward of " + at["said"]
+    return cast(add_node(op, wide, at["group"], count, said, at["receives"], at["sends"], reduce, at["root"]), g.dtype)
 
 
 def _summed(y: Value) -> None:
@@ -69,58 +70,49 @@ def _is_root(y: Value) -> bool:
 def _all_reduce_grad(g: Value, y: Value, x: Value) -> Value:
     """Each rank has its own loss, which depends on every rank's x."""
     _summed(y)
-    return transposed("all_reduce", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel, "sum")
+    return transposed("all_reduce", g, y, x.node.numel, "sum")
 
 
 def _reduce_grad(g: Value, y: Value, x: Value) -> Value:
     """The gradient of the root's sum; on other ranks the result is x itself as well."""
     _summed(y)
-    back = transposed("broadcast_from", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel)
+    back = transposed("broadcast_from", g, y, x.node.numel)
     return back if _is_root(y) else back + g
 
 
 def _broadcast_grad(g: Value, y: Value, x: Value) -> Value:
-    total = transposed("reduce_to", g, y, (y.node.attrs["sends"], y.node.attrs["receives"]), x.node.numel, "sum")
+    total = transposed("reduce_to", g, y, x.node.numel, "sum")
     return total if _is_root(y) else total * 0
-
-
-def _all_gather_grad(g: Value, y: Value, x: Value) -> Value:
-    at = y.node.attrs
-    return padded(transposed("reduce_scatter", g, y, (at["receives"], at["sends"]), at["sends"][0], "sum"), x)
 
 
 def _reduce_scatter_grad(g: Value, y: Value, x: Value) -> Value:
     _summed(y)
-    at = y.node.attrs
-    return transposed("all_gather", g, y, (at["receives"], at["sends"]), x.node.numel)
+    return transposed("all_gather", g, y, x.node.numel)
 
 
 def _gather_grad(g: Value, y: Value, x: Value) -> Value:
-    at = y.node.attrs
-    back = transposed("scatter_from", g, y, (at["receives"], at["sends"]), x.node.numel)
+    back = transposed("scatter_from", g, y, x.node.numel)
     return back if _is_root(y) else back + g
 
 
 def _scatter_grad(g: Value, y: Value, x: Value) -> Value:
-    at = y.node.attrs
-    back = transposed("gather_to", g, y, (at["receives"], at["sends"]), x.node.numel if _is_root(y) else g.node.numel)
+    back = transposed("gather_to", g, y, x.node.numel if _is_root(y) else g.node.numel)
     return back if _is_root(y) else zeros_like(x)
 
 
-def _all_to_all_grad(g: Value, y: Value, x: Value) -> Value:
-    at = y.node.attrs
-    return padded(transposed("all_to_all", g, y, (at["receives"], at["sends"]), sum(at["sends"])), x)
-
-
-def padded(gradient: Value, x: Value) -> Value:
+def sent_back(op: str, reduce: str = "") -> Gradient:
     """The gradient of what a rank sends; one that sends nothing has a padding element, whose gradient is zero."""
-    return gradient if gradient.shape == x.shape else zeros_like(x)
+    def grad(g: Value, y: Value, x: Value) -> Value:
+        back = transposed(op, g, y, sum(y.node.attrs["sends"]), reduce)
+        return back if back.shape == x.shape else zeros_like(x)
+
+    return grad
 
 
 _GRADIENTS = {
     "all_reduce": _all_reduce_grad, "reduce_to": _reduce_grad, "broadcast_from": _broadcast_grad,
-    "all_gather": _all_gather_grad, "reduce_scatter": _reduce_scatter_grad, "gather_to": _gather_grad,
-    "scatter_from": _scatter_grad, "all_to_all": _all_to_all_grad,
+    "all_gather": sent_back("reduce_scatter", "sum"), "reduce_scatter": _reduce_scatter_grad, "gather_to": _gather_grad,
+    "scatter_from": _scatter_grad, "all_to_all": sent_back("all_to_all"),
 }
 for _name, _gradient in _GRADIENTS.items():
     primitive(_name, "collective", grad=_gradient, reference=reference)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ops.conversion import rewritten
-from genesis.ops.layout import Layout, contiguous_layout, flip_layout, slice_layout, window_layout
+from genesis.ops.layout import Layout, contiguous_layout, flip_layout, layout_in, slice_layout, window_layout
 from genesis.ops.views import permute_value, put_value, reshape_value, view_node, view_value
 
 
@@ -160,7 +160,7 @@ def _cut(x: Value, windows: Layout, axes: int) -> tuple[Value, Layout]:
 def _block_of_put(x: Value, at: Layout, begin: Shape) -> Value:
     """The block `at`, starting at `begin`, of a `put`: made from the blocks of its base and its value."""
     base, value = (x.graph.value(i) for i in x.node.inputs)
-    put = Layout(x.node.attrs["shape"], x.node.attrs["strides"], x.node.attrs["offset"])
+    put = layout_in(x.node)
     box = _box(put, x.shape)
     if box is None:
         return view_value(x, at, "slice")

@@ -115,11 +115,6 @@ def _forward(lattice: _Lattice) -> tuple[np.ndarray, np.ndarray]:
     return losses, leads
 
 
-def _loss_reference(node: Node, *given: np.ndarray) -> np.ndarray:
-    losses, _ = _forward(_lattice(node, *given))
-    return losses.reshape(node.shape)
-
-
 def _posterior_reference(node: Node, log_probs: np.ndarray, *given: np.ndarray) -> np.ndarray:
     """The recursion backwards; a class at a time is as probable as all alignments through its states there."""
     lattice = _lattice(node, log_probs, *given)
@@ -151,7 +146,8 @@ def _grad(g: Value, y: Value, log_probs: Value, *given: Value) -> tuple[Value | 
 
 
 primitive("ctc_posterior", "host", reference=_posterior_reference, contiguous=True, fault=_refused)
-primitive("ctc_loss", "host", grad=_grad, reference=_loss_reference, contiguous=True, fault=_refused)
+primitive("ctc_loss", "host", grad=_grad, contiguous=True, fault=_refused,
+          reference=lambda node, *given: _forward(_lattice(node, *given))[0].reshape(node.shape))
 
 
 @composite("ctc_loss", (0, 1, 2, 3), method=False)

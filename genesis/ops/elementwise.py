@@ -277,23 +277,15 @@ erfc = unary(
     "erfc", grad=lambda g, y, x: -g * exp(-x * x) * (2 / pi**0.5), ref=from_scipy("erfc"), cost=24, vector="error_function",
     doc="1 - erf(x), without cancellation.", namespace="special",
 )
-def _sigmoid_reference(x: np.ndarray) -> np.ndarray:
-    """SciPy's `expit` has no complex numbers."""
-    found: np.ndarray = 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else from_scipy("expit")(x)
-    return found
-
-
 sigmoid = unary(
-    "sigmoid", grad=lambda g, y, x: g * y * (1 - y), ref=_sigmoid_reference, cost=12, vector="exponential",
+    "sigmoid", grad=lambda g, y, x: g * y * (1 - y), cost=12, vector="exponential",
+    ref=lambda x: 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else from_scipy("expit")(x),
     cuda="{t}(1) / ({t}(1) + math.exp(-{0}))", doc="1 / (1 + exp(-x)).",
     namespace="nn.functional", aliases=("special.expit",), takes_complex=True,
 )
-def _log1pexp_reference(x: np.ndarray) -> np.ndarray:
-    return np.logaddexp(x.dtype.type(0), x)  # type: ignore[no-any-return]
-
-
 log1pexp = unary(
-    "log1pexp", grad=lambda g, y, x: g * sigmoid(x), ref=_log1pexp_reference, cost=16, vector="logarithm",
+    "log1pexp", grad=lambda g, y, x: g * sigmoid(x), cost=16, vector="logarithm",
+    ref=lambda x: np.logaddexp(x.dtype.type(0), x),
     cuda="max({0}, {t}(0)) + math.log1p(math.exp(-abs({0})))", doc="log(1 + exp(x)), without overflow.", method=False,
     public=False, autocast="float32",
 )

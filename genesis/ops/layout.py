@@ -14,6 +14,7 @@ import numpy as np
 
 from genesis.ir.annotations import Extents
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.graph import Node
 from genesis.ir.library import Library
 from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
 
@@ -37,6 +38,11 @@ class Layout(NamedTuple):
             extent == 1 or stride == wanted
             for extent, stride, wanted in zip(self.shape, self.strides, contiguous_strides(self.shape), strict=True)
         )
+
+
+def layout_in(node: Node) -> Layout:
+    """The layout in the attributes of a `view`, a `put` or a `put_sum`."""
+    return Layout(node.attrs["shape"], node.attrs["strides"], node.attrs["offset"])
 
 
 @functools.lru_cache(maxsize=4096)

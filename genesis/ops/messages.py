@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Value
-from genesis.ops.collective import add_node, checked_group, named, padded, reference, row_of, transposed
+from genesis.ops.collective import add_node, checked_group, named, reference, row_of, sent_back
 from genesis.ops.reduction import reduce_value
 from genesis.ops.registry import primitive
 from genesis.ops.views import reshape_value, slice_value
 from genesis.runtime.groups import GROUPS
 
-
-def _exchange_grad(g: Value, y: Value, x: Value) -> Value:
-    """Sends back the gradient of what was received, and receives the gradient of what was sent."""
-    at = y.node.attrs
-    return padded(transposed("exchange", g, y, (at["receives"], at["sends"]), at["sends"][0]), x)
-
-
-primitive("exchange", "collective", grad=_exchange_grad, reference=reference)
+# Backward, the gradient of what was received is sent, and that of what was sent is received.
+primitive("exchange", "collective", grad=sent_back("exchange"), reference=reference)
 
 
 # ---- operations ----

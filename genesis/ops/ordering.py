@@ -6,6 +6,7 @@ gradient is gather's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import nan
 
 import numpy as np
@@ -17,7 +18,7 @@ from genesis.ops.elementwise import clamp, isnan, where
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.joining import cat
 from genesis.ops.reduction import sum
-from genesis.ops.registry import as_values, cast, composite, expand, primitive, promoted
+from genesis.ops.registry import Reference, as_values, cast, composite, expand, primitive, promoted
 from genesis.ops.results import Sorted
 from genesis.ops.views import flip_value, permute_value, reshape_value, slice_value
 
@@ -25,23 +26,13 @@ FEW = 8  # rows are sorted whole if more than one element in this many is wanted
 
 
 # ---- primitives ----
-def _argsort_reference(node: Node, x: np.ndarray) -> np.ndarray:
+def _positions_in_order(x: np.ndarray, descending: bool = False) -> np.ndarray:
     if x.dtype.kind == "V":  # bfloat16: NumPy's sort does not handle its NaN
         x = x.astype(np.float32)
-    if not node.attrs["descending"]:
+    if not descending:
         return np.argsort(x, -1, kind="stable")
     backwards = np.argsort(np.flip(x, -1), -1, kind="stable")  # so that equal elements keep their order
     return x.shape[-1] - 1 - np.flip(backwards, -1)
-
-
-def _topk_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    order = _argsort_reference(Node(node.op, node.inputs, {"descending": node.attrs["largest"]}, node.shape, node.dtype), x)
-    return order[..., : node.shape[-1]]
-
-
-def _kth_reference(node: Node, x: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    order = _argsort_reference(Node(node.op, node.inputs, {"descending": False}, node.shape, node.dtype), x)
-    return np.take_along_axis(order, ranks, -1)
 
 
 def _mode_reference(node: Node, x: np.ndarray) -> np.ndarray:
@@ -52,9 +43,8 @@ def _mode_reference(node: Node, x: np.ndarray) -> np.ndarray:
     return found
 
 
-def _cumsum_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    wide = x.astype(node.dtype.compute.numpy) if node.dtype.compute is not node.dtype else x
-    return np.cumsum(wide, node.attrs["dim"]).astype(node.dtype.numpy)
+def _accumulated(accumulate: Callable[[np.ndarray, int], np.ndarray]) -> Reference:
+    return lambda node, x: accumulate(x.astype(node.dtype.compute.numpy), node.attrs["dim"]).astype(node.dtype.numpy)
 
 
 def _cumsum_grad(g: Value, y: Value, x: Value) -> Value:
@@ -82,10 +72,6 @@ def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> tuple[
     return to_terms * _moved(y, dim, 1), to_terms
 
 
-def _cumprod_reference(node: Node, x: np.ndarray) -> np.ndarray:
-    return np.cumprod(x.astype(node.dtype.compute.numpy), node.attrs["dim"]).astype(node.dtype.numpy)
-
-
 def _cumprod_grad(g: Value, y: Value, x: Value) -> Value:
     """The gradient of the recurrence y[k] = x[k] * y[k-1] from y[-1] = 1, which needs no division."""
     dim = y.node.attrs["dim"]
@@ -106,13 +92,15 @@ def recurrence(factors: Value, terms: Value, dim: int) -> Value:
     return terms.graph.add("recurrence", (factors, terms), terms.shape, terms.dtype, {"dim": dim})
 
 
-primitive("argsort", "host", reference=_argsort_reference, contiguous=True)
-primitive("topk_indices", "host", reference=_topk_reference, contiguous=True)
-primitive("kth_index", "host", reference=_kth_reference, contiguous=True)
+primitive("argsort", "host", reference=lambda node, x: _positions_in_order(x, node.attrs["descending"]), contiguous=True)
+primitive("topk_indices", "host", contiguous=True,
+          reference=lambda node, x: _positions_in_order(x, node.attrs["largest"])[..., : node.shape[-1]])
+primitive("kth_index", "host", contiguous=True,
+          reference=lambda node, x, ranks: np.take_along_axis(_positions_in_order(x), ranks, -1))
 primitive("mode_index", "host", reference=_mode_reference, contiguous=True)
 primitive("recurrence", "host", grad=_recurrence_grad, reference=_recurrence_reference)
-primitive("cumsum", "host", grad=_cumsum_grad, reference=_cumsum_reference)
-primitive("cumprod", "host", grad=_cumprod_grad, reference=_cumprod_reference)
+primitive("cumsum", "host", grad=_cumsum_grad, reference=_accumulated(np.cumsum))
+primitive("cumprod", "host", grad=_cumprod_grad, reference=_accumulated(np.cumprod))
 
 
 # ---- rows along an axis ----

@@ -61,10 +61,6 @@ def _unit(node: Node, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return ((x >> np.uint32(5)) * 2.0**26 + (y >> np.uint32(6))) * 2.0**-53
 
 
-def _uniform_reference(node: Node, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
-    return _unit(node, *_bits(node, seed, start))
-
-
 def _normal_reference(node: Node, seed: np.ndarray, start: np.ndarray) -> np.ndarray:
     t = node.dtype.numpy.type
     x, y = _bits(node, seed, start)
@@ -73,7 +69,7 @@ def _normal_reference(node: Node, seed: np.ndarray, start: np.ndarray) -> np.nda
     return (np.sqrt(t(-2) * np.log(t(1) - radius)) * np.cos(t(2 * np.pi) * angle)).astype(t)
 
 
-primitive("uniform", "source", reference=_uniform_reference, cost=20, draws=True)
+primitive("uniform", "source", reference=lambda node, *counter: _unit(node, *_bits(node, *counter)), cost=20, draws=True)
 primitive("normal", "source", reference=_normal_reference, cost=50, draws=True)
 
 

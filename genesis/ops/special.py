@@ -69,14 +69,10 @@ def _fixed(name: str, x: Value) -> Value | None:
 
 
 # ---- the gamma function family ----
-def _log_gamma(x: np.ndarray) -> np.ndarray:
-    """SciPy's gammaln, but infinite at -inf, as at the poles."""
-    return np.where(np.isneginf(x), np.inf, from_scipy("gammaln")(x))
-
-
-lgamma = _one(
-    "lgamma", _log_gamma, "The logarithm of |gamma(x)|.", lambda g, y, x: g * digamma(x), method=True, namespace=(),
-    aliases=("special.gammaln",), vector="gamma_function", cuda="math.lgamma({0})", cost=60,
+lgamma = _one(  # infinite at -inf, too, as at the poles
+    "lgamma", lambda x: np.where(np.isneginf(x), np.inf, from_scipy("gammaln")(x)), "The logarithm of |gamma(x)|.",
+    lambda g, y, x: g * digamma(x), method=True, namespace=(), aliases=("special.gammaln",), vector="gamma_function",
+    cuda="math.lgamma({0})", cost=60,
 )
 digamma: Operation = _one(
     "digamma", "psi", "The derivative of `lgamma`.", lambda g, y, x: g * _trigamma(x), method=True,

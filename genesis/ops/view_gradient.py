@@ -13,7 +13,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.conversion import rewritten
 from genesis.ops.correlation import block, windows_convolved
-from genesis.ops.layout import Layout, contiguous_layout, select_layout, slice_layout, unflatten_layout
+from genesis.ops.layout import Layout, contiguous_layout, layout_in, select_layout, slice_layout, unflatten_layout
 from genesis.ops.registry import OPERATIONS, primitive
 from genesis.ops.registry import expand as expand_value
 from genesis.ops.views import (
@@ -69,12 +69,6 @@ def is_injective(at: Layout) -> bool:
 
 
 # ---- gradients ----
-def _view_grad(g: Value, y: Value, x: Value) -> Value:
-    """The adjoint of a view: each element of `x` gets the sum of the cotangents of its copies."""
-    at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
-    return put_sums(g, at, x.shape)
-
-
 def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
     """A value of `shape`: each element sums the elements of `x` that the layout `at` maps to it; zero if there are none."""
     if at.is_contiguous and numel(at.shape) == numel(shape):
@@ -134,13 +128,9 @@ def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, 
 
 
 def _put_grad(g: Value, y: Value, base: Value, x: Value) -> tuple[Value | None, ...]:
-    at = Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"])
+    at = layout_in(y.node)
     to_base = put_value(g, _zeros(g, at.shape), at, g.shape)
     return to_base, view_value(g, at, "slice") if base.node.differentiable else block(g, at)
-
-
-def _put_sum_grad(g: Value, y: Value, base: Value, x: Value) -> tuple[Value | None, ...]:
-    return g, view_node(g, Layout(y.node.attrs["shape"], y.node.attrs["strides"], y.node.attrs["offset"]), "windows")
 
 
 def _put_sum_reference(node: Node, base: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -153,6 +143,7 @@ def _zeros(x: Value, shape: Shape) -> Value:
     return expand_value(x.graph.constant(0, x.dtype), shape)
 
 
-primitive("view", "view", grad=_view_grad, reference=view_reference)
+primitive("view", "view", grad=lambda g, y, x: put_sums(g, layout_in(y.node), x.shape), reference=view_reference)
 primitive("put", "put", grad=_put_grad, reference=put_reference)
-primitive("put_sum", "put", grad=_put_sum_grad, reference=_put_sum_reference)  # never computed: `rewritten` takes its gradient
+primitive(  # never computed: `rewritten` takes its gradient
+    "put_sum", "put", grad=lambda g, y, base, x: (g, view_node(g, layout_in(y.node), "windows")), reference=_put_sum_reference)

@@ -118,7 +118,7 @@ def table(measured: Measured, by: str = "line", sort: str = "time", limit: int |
              f"{'GFlop/s':>8} {'of peak':>7}  {by}"]
     for row in shown:
         seconds = row.seconds or 1.0
-        backward = _percent(row.gradient_seconds, row.seconds)
+        backward = f"{row.gradient_seconds / row.seconds:.0%}" if row.gradient_seconds and row.seconds else ""
         lines.append(
             f"{row.seconds / whole:6.1%} {row.seconds * 1e3:10.3f} {backward:>8} {row.calls:6d} "
             f"{row.nbytes / 1e6:8.1f} {row.nbytes / seconds * 1e-9:6.1f} {row.flops / seconds * 1e-9:8.1f} "
@@ -127,10 +127,6 @@ def table(measured: Measured, by: str = "line", sort: str = "time", limit: int |
         rest = sum(row.seconds for row in rows[len(shown):])
         lines.append(f"{rest / whole:6.1%} {rest * 1e3:10.3f}  in {len(rows) - len(shown)} more; limit=None shows all")
     return Text("\n".join(lines))
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{part / whole:.0%}" if part and whole else ""
 
 
 def summary(measured: Measured) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from genesis.runtime.executor_ir import FAULT_WORDS
 from genesis.runtime.instructions_ir import HEADER_WORDS, NUMBER_OF, interpret_ir
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile, text_source
+from genesis.runtime.kernel_cache import compiled
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
@@ -208,11 +208,6 @@ def are_possible() -> bool:
     return _IS_KNOWN
 
 
-def interpret_source() -> KernelSource:
-    """The interpreter of instructions."""
-    return text_source("genesis_interpret", interpret_ir())
-
-
 @functools.cache
 def _slots_of(kinds: tuple[type, ...]) -> dict[str, array[int]]:
     """{class, offset} of each slot of some classes by its name, of the first that has it."""
@@ -231,8 +226,7 @@ def object_new() -> int:
 
 @functools.cache
 def _interpret() -> int:
-    [address] = get_or_compile([interpret_source()])
-    return address
+    return compiled("genesis_interpret", interpret_ir())
 
 
 def _is_known() -> bool:

@@ -289,12 +289,7 @@ class Buffer:
 @functools.lru_cache(maxsize=4096)
 def _block_type(nbytes: int) -> Any:
     """The type of the host's block with `nbytes`. NumPy makes views of it in half the time that an array interface takes."""
-    return _bytes_type(_size_class(nbytes))
-
-
-@functools.cache
-def _bytes_type(size: int) -> Any:
-    return ctypes.c_ubyte * size
+    return ctypes.c_ubyte * _size_class(nbytes)
 
 
 class _Bytes:

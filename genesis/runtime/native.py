@@ -123,7 +123,9 @@ class NativeProgram:
     def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
         self._clock = array("q", [0]) * (2 * len(launches) + 2)
-        self._words = _assemble(launches, packer.size // 8 - RUN_SLOTS, self._clock.buffer_info()[0])
+        layout = ProgramLayout(packer.size // 8 - RUN_SLOTS)
+        layout.end(launches, self._clock.buffer_info()[0])
+        self._words = layout.assembled()
         self.address = self._words.buffer_info()[0]
         self._slot_format = slot_format
         self._pack_into = packer.pack_into
@@ -283,9 +285,3 @@ def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
     workers = max(1, min(launch.workers, launch.numbered or total))
     chunks = launch.numbered or (1 if workers == 1 else min(_CHUNKS * workers, total))
     return total, workers, chunks, bool(launch.numbered)
-
-
-def _assemble(launches: Sequence[NativeLaunch], slots: int, clock: int) -> array[int]:
-    layout = ProgramLayout(slots)
-    layout.end(launches, clock)
-    return layout.assembled()

@@ -50,9 +50,6 @@ def store_pair(
 def _offsets_in_parts(lanes: Lanes, offsets: ir.Value | None, stride: int | ir.Value) -> ir.Value:
     """The offsets of the lanes' real parts, counted in parts."""
     if offsets is None:
-        return lanes.multiply(lanes.lane_index(), _doubled(lanes, stride))
+        doubled = I64(2 * stride) if isinstance(stride, int) else lanes.shift_left(stride, 1)
+        return lanes.multiply(lanes.lane_index(), doubled)
     return lanes.shift_left(offsets, 1)
-
-
-def _doubled(lanes: Lanes, stride: int | ir.Value) -> ir.Value:
-    return I64(2 * stride) if isinstance(stride, int) else lanes.shift_left(stride, 1)

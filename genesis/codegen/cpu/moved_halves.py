@@ -16,7 +16,9 @@ def without_conversions(kernel: Kernel) -> Kernel:
         return kernel
     moved = kernel.filled(kernel.words)
     moved.answers = {}
-    moved.instructions = tuple([_of_bits(i) if n in halves else i for n, i in enumerate(kernel.instructions)])
+    moved.instructions = tuple([
+        i._replace(dtype=uint16, access=i.access and i.access._replace(dtype=uint16)) if n in halves else i
+        for n, i in enumerate(kernel.instructions)])
     return moved
 
 
@@ -24,7 +26,3 @@ def _only_moves(kernel: Kernel, halves: list[int], i: Instruction) -> bool:
     if not any(n in halves for n in i.args) and i.dtype not in (float16, bfloat16):
         return True
     return i.name in MOVES and dict(i.attrs).get("mode", "set") == "set" and i.dtype in (float16, bfloat16)
-
-
-def _of_bits(i: Instruction) -> Instruction:
-    return i._replace(dtype=uint16, access=i.access and i.access._replace(dtype=uint16))

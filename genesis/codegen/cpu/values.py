@@ -261,7 +261,8 @@ def _scatter(nest: Nest, i: Instruction) -> None:
     if not is_varying(moved):
         start = lanes.element_pointer(start, moved, dtype)
     mode = i.attr("mode")
-    combine = None if mode == "set" else partial(_combined, Arithmetic(lanes, dtype), mode)
+    arithmetic = Arithmetic(lanes, dtype)
+    combine = None if mode == "set" else lambda *values: arithmetic.apply(mode, PRIMITIVES[mode].emit, [*values])
     if is_varying(moved) or stride not in (0, 1):
         offsets = lanes.splat(moved) if is_varying(moved) else lane_offsets(nest, stride)
         if is_varying(moved) and stride != 0:
@@ -274,6 +275,3 @@ def _scatter(nest: Nest, i: Instruction) -> None:
     else:
         lanes.store_uniform(combine(lanes.load_uniform(start, dtype), value) if combine else value, start, dtype)
 
-
-def _combined(arithmetic: Arithmetic, name: str, old: ir.Value, value: ir.Value) -> ir.Value:
-    return arithmetic.apply(name, PRIMITIVES[name].emit, [old, value])

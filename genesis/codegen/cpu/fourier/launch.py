@@ -167,7 +167,7 @@ class _Writer:
     def _reads(self, source: StridedArray, axis: int) -> bool:
         """Whether the transform along an axis can read its source: columns, or contiguous lines."""
         inner = source.shape[axis + 1 :]
-        side_by_side = _is_contiguous(inner, source.strides[axis + 1 :])
+        side_by_side = Layout(tuple(inner), tuple(source.strides[axis + 1 :]), 0).is_contiguous
         return side_by_side and (prod(inner) >= self.width or source.strides[axis] == prod(inner))
 
     def _axis(self, source: StridedArray, target: StridedArray, axis: int, scale: float) -> None:
@@ -308,10 +308,6 @@ def _batch(source: StridedArray, target: StridedArray, axis: int) -> list[Axis]:
         if extent > 1:
             found.append((extent, s, t))
     return found
-
-
-def _is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    return Layout(tuple(shape), tuple(strides), 0).is_contiguous
 
 
 def _bits(value: float) -> int:

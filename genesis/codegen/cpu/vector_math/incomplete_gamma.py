@@ -36,21 +36,13 @@ TEMME = (
 )  # fmt: skip
 
 
-def quick_igamma(a: Number, x: Number) -> Number:
-    return regularized(a, x, False, STILL_QUICK)
-
-
-@by_precision(quick=quick_igamma)
+@by_precision(quick=lambda a, x: regularized(a, x, False, STILL_QUICK))
 def igamma(a: Number, x: Number) -> Number:
     """P, within 20 ulp times 1 - log(P)."""
     return regularized(a, x, False, STILL)
 
 
-def quick_igammac(a: Number, x: Number) -> Number:
-    return regularized(a, x, True, STILL_QUICK)
-
-
-@by_precision(quick=quick_igammac)
+@by_precision(quick=lambda a, x: regularized(a, x, True, STILL_QUICK))
 def igammac(a: Number, x: Number) -> Number:
     """Q = 1 - P, within 20 ulp times 1 - log(Q)."""
     return regularized(a, x, True, STILL)

@@ -100,13 +100,9 @@ def log_of_sum(x: DoubleWord, doublings: Operand = 0) -> Number:
 def log_extended(x: DoubleWord) -> DoubleWord:
     """The logarithm of a positive finite float64 double word, to some 2^-65 of its value."""
     m, k = split(x.high)
-    smaller = power_of_two(where(k > 1000, -1000, -k))
-    return log_of_rest(two_sum(m - 1.0, where(k < -1000, 0.0, x.low * smaller))) + log_of_power(k)
-
-
-def log_of_power(k: Number) -> DoubleWord:
-    high, low = LOG_2["float64"]
-    return constant(k.to("float64"), high, low) * k.to("float64")
+    smaller, exponent = power_of_two(where(k > 1000, -1000, -k)), k.to("float64")
+    rest = log_of_rest(two_sum(m - 1.0, where(k < -1000, 0.0, x.low * smaller)))
+    return rest + constant(exponent, *LOG_2["float64"]) * exponent
 
 
 def log_of_rest(f: DoubleWord) -> DoubleWord:
@@ -159,11 +155,7 @@ def log1pexp(x: Number) -> Number:
     return positive + with_power(where(upper, y.constant(1.0), 0.0), f, tail_and_inverse(f)[0])
 
 
-def quick_power(x: Number, y: Number) -> Number:
-    return power_at_the_ends(x, y, exp_of_sum(DoubleWord(log(abs(x)) * y)))
-
-
-@by_precision(quick=quick_power)
+@by_precision(quick=lambda x, y: power_at_the_ends(x, y, exp_of_sum(DoubleWord(log(abs(x)) * y))))
 def pow(x: Number, y: Number) -> Number:
     """x^y as e^(y log|x|), within 2 ulp, with the special cases of C's pow."""
     logarithm = log_extended(DoubleWord(abs(x)))

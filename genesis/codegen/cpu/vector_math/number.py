@@ -193,12 +193,6 @@ def scale_of(shifted: Number, dtype: str) -> Number:
     return ((shifted << mantissa) - (EXPONENT_BIAS[dtype] << mantissa)).as_float()
 
 
-def through_float64(function: Callable[..., Number], *arguments: Number) -> Number:
-    """A function of float64 numbers, applied to numbers of any float dtype."""
-    dtype = arguments[0].dtype
-    return function(*(argument.to("float64") for argument in arguments)).to(dtype)
-
-
 def in_float64(function: Callable[..., Number]) -> Callable[..., Number]:
     """A function written for float64, taking float32 there and back: then off by little more than half an ulp."""
     return by_precision(quick=function)(function)
@@ -212,7 +206,7 @@ def by_precision(quick: Callable[..., Number]) -> Callable[[Callable[..., Number
         def chosen(*arguments: Number) -> Number:
             if arguments[0].dtype == "float64":
                 return precise(*arguments)
-            return through_float64(quick, *arguments)
+            return quick(*[argument.to("float64") for argument in arguments]).to(arguments[0].dtype)
 
         return chosen
 

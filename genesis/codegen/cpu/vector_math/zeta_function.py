@@ -20,11 +20,7 @@ SERIES = (
 Power = Callable[[Number, Number], Number]
 
 
-def quick_zeta(x: Number, q: Number) -> Number:
-    return by_powers(x, q, lambda base, exponent: exp(log(base) * exponent))
-
-
-@by_precision(quick=quick_zeta)
+@by_precision(quick=lambda x, q: by_powers(x, q, lambda base, exponent: exp(log(base) * exponent)))
 def zeta(x: Number, q: Number) -> Number:
     """The sum of (q + k)^-x from k = 0 on, within 8 ulp; for q < 0, of its largest term at least."""
     return by_powers(x, q, pow)
