@@ -32,7 +32,7 @@ DEFERRED = {
     ("genesis/ir/dtypes.py", "ml_dtypes"), ("genesis/runtime/digest.py", "_blake2"), ("genesis/runtime/digest.py", "hashlib"),
     ("genesis/ops/pocketfft.py", "scipy.fft"),
     ("genesis/ops/sparse_product.py", "scipy.sparse"),
-    ("genesis/ops/single_matrix.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg."),
+    ("genesis/ops/lapack.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg."),
     ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/cuda/monitoring.py", "pynvml"),
     ("genesis/distributed/mpi.py", "mpi4py"), ("genesis/utils/tensorboard.py", "tensorboard"),

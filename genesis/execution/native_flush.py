@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
-from genesis.execution.native_settings import require_settings
 from genesis.execution.plan import Plan, collectives_of, key_of
 from genesis.execution.result_pool import ResultPool
 from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
+from genesis.runtime import determinism, number_of_threads
 from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import LONGEST, Constant, Instructions, Register, are_possible
@@ -24,6 +24,8 @@ from genesis.runtime.memory import Buffer
 from genesis.runtime.native import NativeProgram
 from genesis.runtime.plan_cache import REPLAY, plan_cache
 from genesis.runtime.scratch import scratch
+from genesis.runtime.team import team
+from genesis.runtime.timeline import timeline
 from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.memory import Memory
 from genesis.tracing.state import begun, thread_state
@@ -289,3 +291,18 @@ class NativeFlush:
         code.call(operator.setitem, ending.state, code.constant("trace"), code.constant(None))
         code.call(begun.discard, ending.reference)
         code.emit("ADD", word_address(replayed), 1)
+
+
+# ---- settings that plans depend on ----
+def require_settings(code: Instructions) -> None:
+    """Go on if no program is under way, nobody watches, and the settings are the present ones, by their values."""
+    code.emit("WORD", team.under_way, 0)
+    code.require_attribute(timeline, "spans", None)
+    code.emit("EQUAL", code.item(code.constant(determinism.setting), 0), Constant(determinism.setting[0]))
+    settings = code.constant(vars(number_of_threads))
+    with code.unless_passed(settings):
+        threads, planned = code.item(settings, "_threads"), number_of_threads.get_num_threads()
+        unset = code.emit("SKIP_IS", threads, None, 0) if number_of_threads.default_threads() == planned else None
+        code.emit("EQUAL", threads, Constant(planned))
+        if unset is not None:
+            code.skip_from(unset)

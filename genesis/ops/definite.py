@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from genesis.ir.dtypes import int32
@@ -9,10 +11,9 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import adjoint, matmul, swapped
-from genesis.ops.lapack import INDEFINITE, failing, lapack
+from genesis.ops.lapack import INDEFINITE, each_matrix, failing, lapack, routine
 from genesis.ops.registry import cast, composite, primitive, promoted, widened
 from genesis.ops.results import Cholesky, Triangular
-from genesis.ops.single_matrix import routine, triangular_solution
 from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed
 from genesis.ops.views import diagonal_value
 
@@ -35,10 +36,9 @@ def _solve_grad(g: Value, x: Value, a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _solve_reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    found = np.empty_like(b)
-    upper, unit = node.attrs["upper"], node.attrs["unit"]
-    for matrix in np.ndindex(a.shape[:-2]) if b.size else ():
-        found[matrix] = triangular_solution(a[matrix], b[matrix], upper, unit)
+    """T^-1 b as (b^T T^-T)^T."""
+    upper, unit, solve = node.attrs["upper"], node.attrs["unit"], routine("trsm", b)
+    [found] = each_matrix(lambda t, y: [solve(1.0, t.T, y.T, side=1, lower=upper, diag=unit).T], [b.shape[-2:]], a, b)
     return found
 
 
@@ -98,10 +98,7 @@ def _cholesky_reference(node: Node, a: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:
         if node.attrs["check"]:
             raise
-    found, info = np.empty_like(a), np.zeros(lead, a.dtype)
-    for matrix in np.ndindex(lead):
-        found[matrix], info[matrix] = routine("potrf", a)(a[matrix], lower=True, clean=True)
-    return packed([found, info], len(lead))
+    return packed(each_matrix(partial(routine("potrf", a), lower=True, clean=True), [a.shape[-2:], ()], a), len(lead))
 
 
 primitive("cholesky_ex", "host", grad=_cholesky_grad, reference=_cholesky_reference, contiguous=True, fault=failing(INDEFINITE))

@@ -17,10 +17,9 @@ from genesis.ops.contraction import matmul, swapped
 from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
-from genesis.ops.lapack import SINGULAR
+from genesis.ops.lapack import SINGULAR, each_matrix, routine
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import PLU, Factored, FactoredInfo, Inverse, Solved
-from genesis.ops.single_matrix import routine
 from genesis.ops.solving import factor_node, factors, identity, matrices, packed
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
@@ -76,9 +75,7 @@ def _in_order(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pivoting(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lu, pivots = np.empty_like(a), np.empty((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
-    for matrix in np.ndindex(a.shape[:-2]) if a.size else ():
-        lu[matrix], pivots[matrix], _ = routine("getrf", a)(a[matrix])
+    lu, pivots = each_matrix(routine("getrf", a), [a.shape[-2:], (min(a.shape[-2:]),)], a)
     return lu, pivots
 
 

@@ -5,16 +5,17 @@ Both factors share the lower triangle of one matrix; D's blocks of 1 and 2 rows 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from genesis.ir.dtypes import int32
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes
 from genesis.ops.complex_values import conjugate, real_value
-from genesis.ops.lapack import SINGULAR
+from genesis.ops.lapack import SINGULAR, each_matrix, routine
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import Indefinite, IndefiniteInfo
-from genesis.ops.single_matrix import routine
 from genesis.ops.solving import factor_node, factors, matrices, packed
 
 
@@ -23,15 +24,11 @@ def _shapes(a: Value) -> list[Shape]:
 
 
 def _factor_reference(node: Node, a: np.ndarray) -> np.ndarray:
-    lead = a.shape[:-2]
-    data, pivots, info = np.empty_like(a), np.empty(a.shape[:-1], a.dtype), np.zeros(lead, a.dtype)
-    factor = routine("hetrf" if node.attrs["hermitian"] else "sytrf", a)
-    for matrix in np.ndindex(lead) if a.size else ():
-        found, pivots[matrix], info[matrix] = factor(a[matrix], lower=True)
-        data[matrix] = np.tril(found)
+    factor = partial(routine("hetrf" if node.attrs["hermitian"] else "sytrf", a), lower=True)
+    data, pivots, info = each_matrix(factor, [a.shape[-2:], a.shape[-1:], ()], a)
     if node.attrs["check"] and info.any():
-        raise np.linalg.LinAlgError(f"{SINGULAR}: block {int(info.max())} of D is exactly zero")
-    return packed([data, pivots, info], len(lead))
+        raise np.linalg.LinAlgError(f"{SINGULAR}: block {int(info.real.max())} of D is exactly zero")
+    return packed([np.tril(data), pivots, info], a.ndim - 2)
 
 
 primitive("ldl_factor_ex", "host", reference=_factor_reference)
@@ -77,10 +74,8 @@ def _solve_grad(g: Value, x: Value, data: Value, pivots: Value, b: Value) -> tup
 
 
 def _solve_reference(node: Node, data: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
-    found = np.empty_like(b)
-    solve = routine("hetrs" if node.attrs["hermitian"] else "sytrs", b)
-    for matrix in np.ndindex(b.shape[:-2]) if b.size else ():
-        found[matrix], _ = solve(data[matrix], pivots[matrix], b[matrix], lower=True)
+    solve = partial(routine("hetrs" if node.attrs["hermitian"] else "sytrs", b), lower=True)
+    [found] = each_matrix(lambda a, piv, y: solve(a, piv[0], y), [b.shape[-2:]], data, pivots[..., None, :], b)
     return found
 
 

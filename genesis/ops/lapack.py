@@ -1,4 +1,4 @@
-"""LAPACK over batches of matrices, by the loops below NumPy's functions, in the operands' dtype.
+"""LAPACK over batches of matrices, by the loops below NumPy's functions, in the operands' dtype; matrix by matrix, SciPy's.
 
 NumPy's own functions compute float32 in float64. These are the references. CPU programs call LAPACK themselves (see
 `codegen/cpu/lapack`), so this runs only for empty operands and other devices.
@@ -6,13 +6,16 @@ NumPy's own functions compute float32 in float64. These are the references. CPU 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Node
-from genesis.ops.single_matrix import factored
+from genesis.ir.shapes import Shape
 
 _LOOPS = np.linalg._umath_linalg  # type: ignore[attr-defined]
 SINGULAR, INDEFINITE = "the input matrix is singular", "cholesky: the input is not positive-definite"
@@ -46,10 +49,7 @@ def orthogonal(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
     if not a.size or (min(m, n) < _BLOCKED and lead):  # NumPy's loops are float64 only
         return tuple(np.linalg.qr(a, "complete" if complete else "reduced"))
     columns = m if complete else min(m, n)
-    q, r = np.empty((*lead, m, columns), a.dtype), np.empty((*lead, columns, n), a.dtype)
-    for matrix in np.ndindex(lead):
-        q[matrix], r[matrix] = factored(a[matrix], complete)
-    return q, r
+    return tuple(each_matrix(lambda matrix: _factored(matrix, columns), [(m, columns), (columns, n)], a))
 
 
 def _looped(name: str, kind: str, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -65,3 +65,42 @@ def _raising(name: str) -> Callable[[str, int], None]:
         raise np.linalg.LinAlgError(_FAILURES[name])
 
     return fail
+
+
+# ---- matrix by matrix ----
+BLOCK = 32  # columns at a time
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+
+
+@cache
+def _routine(name: str) -> AnyFunction:
+    linalg = importlib.import_module("scipy.linalg")
+    return getattr(linalg.blas if name.endswith("trsm") else linalg.lapack, name)  # type: ignore[no-any-return]
+
+
+def routine(name: str, array: np.ndarray) -> AnyFunction:
+    """The BLAS or LAPACK routine for the dtype of `array`; `name` lacks the dtype's letter."""
+    return _routine(_LETTERS[array.dtype.char] + name)
+
+
+def each_matrix(function: Callable[..., Sequence[Any]], shapes: Sequence[Shape], *batches: np.ndarray) -> list[np.ndarray]:
+    """The first results of `function(*matrices)`, of these shapes, for the matrices of batches with equal leading axes; zeros
+    of empty matrices."""
+    lead = batches[0].shape[:-2]
+    results = [np.zeros((*lead, *shape), batches[0].dtype) for shape in shapes]
+    for at in np.ndindex(lead) if batches[0].size and any([result.size for result in results]) else ():
+        for result, found in zip(results, function(*[batch[at] for batch in batches]), strict=False):
+            result[at] = found
+    return results
+
+
+def _factored(a: np.ndarray, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Q with so many columns, and R."""
+    m, n = a.shape
+    data, scale, _, _ = routine("geqrf", a)(a, lwork=BLOCK * n)
+    vectors = data[:, :columns]
+    if columns > n:
+        vectors = np.zeros((m, columns), a.dtype, "F")
+        vectors[:, :n] = data
+    make = routine("ungqr" if a.dtype.kind == "c" else "orgqr", a)
+    return make(vectors, scale, lwork=BLOCK * columns)[0], np.triu(data[:columns])

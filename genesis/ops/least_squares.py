@@ -10,8 +10,8 @@ from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.complex_values import real_value
 from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.conversion import stop_gradient
+from genesis.ops.lapack import BLOCK, each_matrix, routine
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
-from genesis.ops.single_matrix import BLOCK, routine
 from genesis.ops.solving import factors, matrices, packed, pinv
 
 
@@ -21,21 +21,19 @@ def _shapes(a: Value, b: Value) -> list[Shape]:
 
 
 def _reference(node: Node, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    (m, n), lead, width = a.shape[-2:], a.shape[:-2], b.shape[-1]
-    result, ranks = np.zeros((*lead, n, width), a.dtype), np.zeros(lead, a.dtype)
-    if not a.size or 0 in lead:
-        return packed([result, ranks], len(lead))
-    solver, rows = routine("gelsy", a), max(m, n)
-    least = min(m, n)
+    (m, n), width = a.shape[-2:], b.shape[-1]
+    rows, least = max(m, n), min(m, n)
     room = 2 * least + max(BLOCK * (2 * n + 1), least + BLOCK * max(n + 1, width))
-    for matrix in np.ndindex(lead):
+
+    def solved(matrix: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, int]:
         right = np.zeros((rows, width), a.dtype, "F")
-        right[:m] = b[matrix]
+        right[:m] = side
         # Fresh pivots each time: a nonzero entry would pin its column to the front.
         pivots = np.zeros(n, np.int32)
-        _, found, _, ranks[matrix], _ = solver(a[matrix], right, pivots, node.attrs["rcond"], room, overwrite_b=True)
-        result[matrix] = found[:n]
-    return packed([result, ranks], len(lead))
+        _, found, _, rank, _ = routine("gelsy", a)(matrix, right, pivots, node.attrs["rcond"], room, overwrite_b=True)
+        return found[:n], rank
+
+    return packed(each_matrix(solved, [(n, width), ()], a, b), a.ndim - 2)
 
 
 def _grad(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:

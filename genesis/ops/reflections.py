@@ -6,16 +6,14 @@ They are applied as one block: H1 H2 .. Hk = I - V T V.H, with the upper triangl
 
 from __future__ import annotations
 
-import numpy as np
-
-from genesis.ir.graph import Node, Value
+from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.definite import triangular_value
+from genesis.ops.lapack import each_matrix, routine
 from genesis.ops.registry import cast, composite, primitive, promoted
 from genesis.ops.results import Reflected
-from genesis.ops.single_matrix import routine
 from genesis.ops.solving import factor_node, factors, matrices, packed
 from genesis.ops.source import is_diagonal
 from genesis.ops.views import reshape_value, slice_value
@@ -26,14 +24,8 @@ def _shapes(a: Value) -> list[Shape]:
     return [a.shape[-2:], (min(a.shape[-2:]),)]
 
 
-def _reference(node: Node, a: np.ndarray) -> np.ndarray:
-    data, tau = np.empty_like(a), np.empty((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
-    for matrix in np.ndindex(a.shape[:-2]) if a.size else ():
-        data[matrix], tau[matrix], _, _ = routine("geqrf", a)(a[matrix])
-    return packed([data, tau], a.ndim - 2)
-
-
-primitive("geqrf", "host", reference=_reference, contiguous=True)
+primitive("geqrf", "host", contiguous=True, reference=lambda node, a: packed(
+    each_matrix(routine("geqrf", a), [a.shape[-2:], (min(a.shape[-2:]),)], a), a.ndim - 2))
 
 
 @composite("geqrf", takes_complex=True)

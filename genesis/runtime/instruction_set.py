@@ -1,8 +1,8 @@
 """The instructions over Python objects, each with what it does in LLVM IR; `instructions_ir` makes a loop of them.
 
 An instruction is {operation, a, b, c, d}. Its operands are registers, which own references, addresses of objects that are
-kept alive, addresses of words, or numbers: `%a` is the number, `%a.register` the address of that register, `%b.object` and
-`%a.word` the number as an address.
+kept alive, addresses of words, or numbers: `%a` is the number, `%a.register` the address of that register, `%a.held` the object
+in it as the instruction begins, `%b.object` and `%a.word` the number as an address.
 
 A body that defines `%value` is one that puts it into register a; null stands for an exception. Where it defines `%holds`, the
 call is missed unless that is true, and where it defines `%skips`, a true one goes on c instructions further down. Bodies that
@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 _ROWS = """
 ATTRIBUTE   a = getattr(b, name c); d is 0, or where {class, offset} of a slot is: instances hold it there
-  %owner = load ptr, ptr %b.register
-  %slot.at = call ptr @slot_of(ptr %owner, i64 %d) else %any
+  %slot.at = call ptr @slot_of(ptr %b.held, i64 %d) else %any
 slot:
   %held = load ptr, ptr %slot.at
   if ptr %held == null: %any
@@ -26,13 +25,12 @@ take:
   call void @own(ptr %held)
   br label %found
 any:
-  %looked.up = call ptr @PyObject_GetAttr(ptr %owner, ptr %c.object)
+  %looked.up = call ptr @PyObject_GetAttr(ptr %b.held, ptr %c.object)
 found:
   %value = phi ptr [ %held, %take ], [ %looked.up, %any ]
 
 ITEM        a = b[object c]
-  %container = load ptr, ptr %b.register
-  %value = call ptr @PyObject_GetItem(ptr %container, ptr %c.object)
+  %value = call ptr @PyObject_GetItem(ptr %b.held, ptr %c.object)
 
 MOVE        a = what register b holds
   %value = load ptr, ptr %b.register
@@ -59,48 +57,37 @@ one:
 filled:
 
 NEW         a = object.__new__(b); c is that function, d the tuple ()
-  %class = load ptr, ptr %b.register
   %arguments = inttoptr i64 %d to ptr
-  %value = call ptr %c.object(ptr %class, ptr %arguments, ptr null)
+  %value = call ptr %c.object(ptr %b.held, ptr %arguments, ptr null)
 
 IS          a is object b
-  %left = load ptr, ptr %a.register
-  %holds = icmp eq ptr %left, %b.object
+  %holds = icmp eq ptr %a.held, %b.object
 
 IS_NOT      a is not object b
-  %left = load ptr, ptr %a.register
-  %holds = icmp ne ptr %left, %b.object
+  %holds = icmp ne ptr %a.held, %b.object
 
 SAME        a is what register b holds
-  %left = load ptr, ptr %a.register
-  %right = load ptr, ptr %b.register
-  %holds = icmp eq ptr %left, %right
+  %holds = icmp eq ptr %a.held, %b.held
 
 APART       a is not what register b holds
-  %left = load ptr, ptr %a.register
-  %right = load ptr, ptr %b.register
-  %holds = icmp ne ptr %left, %right
+  %holds = icmp ne ptr %a.held, %b.held
 
 CLASS       the class of a is object b
-  %object = load ptr, ptr %a.register
-  %class = call ptr @class_of(ptr %object)
+  %class = call ptr @class_of(ptr %a.held)
   %holds = icmp eq ptr %class, %b.object
 
 SIZE        len(a) == number b
-  %container = load ptr, ptr %a.register
-  %size = call i64 @PyObject_Size(ptr %container)
+  %size = call i64 @PyObject_Size(ptr %a.held)
   if i64 %size slt 0: %problem
   %holds = icmp eq i64 %size, %b
 
 EQUAL       a == object b
-  %left = load ptr, ptr %a.register
-  %answer = call i32 @PyObject_RichCompareBool(ptr %left, ptr %b.object, i32 2)
+  %answer = call i32 @PyObject_RichCompareBool(ptr %a.held, ptr %b.object, i32 2)
   if i32 %answer slt 0: %problem
   %holds = icmp eq i32 %answer, 1
 
 FALSE       not a
-  %object = load ptr, ptr %a.register
-  %answer = call i32 @PyObject_IsTrue(ptr %object)
+  %answer = call i32 @PyObject_IsTrue(ptr %a.held)
   if i32 %answer slt 0: %problem
   %holds = icmp eq i32 %answer, 0
 
@@ -109,8 +96,7 @@ WORD        the word at a is number b
   %holds = icmp eq i64 %word, %b
 
 HELD        of the objects in list a, those marked in the words at b {how many, 0 or 1..} have other owners, and no others
-  %list = load ptr, ptr %a.register
-  %size = call i64 @PyList_Size(ptr %list)
+  %size = call i64 @PyList_Size(ptr %a.held)
   %marks = load i64, ptr %b.object
   %marks.at = getelementptr i64, ptr %b.object, i64 1
   if i64 %size slt 0: %problem
@@ -120,7 +106,7 @@ each:
   %m = phi i64 [ 0, %compare ], [ %m.next, %one ]
   if i64 %m uge %marks: %next
 one:
-  %object = call ptr @PyList_GetItem(ptr %list, i64 %m)
+  %object = call ptr @PyList_GetItem(ptr %a.held, i64 %m)
   %owners = load i32, ptr %object
   %is.held = icmp ne i32 %owners, 1
   %mark = load i64, ptr %marks.at[%m]
@@ -134,13 +120,11 @@ BYTES       the c bytes at the address in the word at a are those at b
   %holds = icmp eq i32 %order, 0
 
 SKIP_IS     if a is object b: go on c instructions further down
-  %left = load ptr, ptr %a.register
-  %skips = icmp eq ptr %left, %b.object
+  %skips = icmp eq ptr %a.held, %b.object
 
 SKIP_OTHER  if a is not the object that the word at b points to: go on c instructions further down
-  %left = load ptr, ptr %a.register
   %right = load ptr, ptr %b.object
-  %skips = icmp ne ptr %left, %right
+  %skips = icmp ne ptr %a.held, %right
 
 SKIP_HALF   if the 32 bits at a are number b: go on c instructions further down
   %half = load i32, ptr %a.word
@@ -148,8 +132,7 @@ SKIP_HALF   if the 32 bits at a are number b: go on c instructions further down
   %skips = icmp eq i32 %half, %wanted
 
 SKIP_SAME   if the version of dict a is the word at b: go on c instructions further down
-  %dict = load ptr, ptr %a.register
-  %version.at = getelementptr i8, ptr %dict, i64 VERSION_OFFSET
+  %version.at = getelementptr i8, ptr %a.held, i64 VERSION_OFFSET
   %version = load i64, ptr %version.at
   %known = load i64, ptr %b.object
   %skips = icmp eq i64 %version, %known
@@ -178,35 +161,30 @@ ENTER       the table is in use from here on
   br label %next
 
 SET         setattr(a, name b, what register c holds); d as in ATTRIBUTE
-  %owner = load ptr, ptr %a.register
-  %new = load ptr, ptr %c.register
-  %slot.at = call ptr @slot_of(ptr %owner, i64 %d) else %any
+  %slot.at = call ptr @slot_of(ptr %a.held, i64 %d) else %any
   %former = load ptr, ptr %slot.at
-  call void @own(ptr %new)
-  store ptr %new, ptr %slot.at
+  call void @own(ptr %c.held)
+  store ptr %c.held, ptr %slot.at
   call void @disown(ptr %former)
   br label %next
 any:
-  %failed = call i32 @PyObject_SetAttr(ptr %owner, ptr %b.object, ptr %new)
+  %failed = call i32 @PyObject_SetAttr(ptr %a.held, ptr %b.object, ptr %c.held)
   if i32 %failed != 0: %problem else %next
 
 ADDRESS     the word at a = the address that b, an int, is, plus number c
-  %number = load ptr, ptr %b.register
-  %address = call ptr @PyLong_AsVoidPtr(ptr %number)
+  %address = call ptr @PyLong_AsVoidPtr(ptr %b.held)
   %word = ptrtoint ptr %address to i64
   %sum = add i64 %word, %c
   store i64 %sum, ptr %a.word
   br label %next
 
 INTEGER     the word at a = the int that b is
-  %number = load ptr, ptr %b.register
-  %word = call i64 @PyLong_AsLongLong(ptr %number)
+  %word = call i64 @PyLong_AsLongLong(ptr %b.held)
   store i64 %word, ptr %a.word
   if i64 %word == -1: %doubt else %next
 
 REAL        the word at a = the float that b is, as a double
-  %number = load ptr, ptr %b.register
-  %word = call double @PyFloat_AsDouble(ptr %number)
+  %word = call double @PyFloat_AsDouble(ptr %b.held)
   store double %word, ptr %a.word
   if double %word oeq -1.0: %doubt else %next
 
@@ -220,8 +198,7 @@ STORE       the word at a = number b
   br label %next
 
 VERSION     the word at a = the version of dict b
-  %dict = load ptr, ptr %b.register
-  %version.at = getelementptr i8, ptr %dict, i64 VERSION_OFFSET
+  %version.at = getelementptr i8, ptr %b.held, i64 VERSION_OFFSET
   %version = load i64, ptr %version.at
   store i64 %version, ptr %a.word
   br label %next
@@ -240,8 +217,7 @@ MISS        the call is missed
   br label %missed
 
 RETURN      return a
-  %returned = load ptr, ptr %a.register
-  call void @own(ptr %returned)
+  call void @own(ptr %a.held)
   br label %leave
 """
 
@@ -265,6 +241,7 @@ _ENDS = {
 def _instruction(row: str) -> Instruction:
     heading, body = row.split("\n", 1)
     name, meaning = heading.split(maxsplit=1)
+    body = "".join(f"  %{x}.held = load ptr, ptr %{x}.register\n" for x in "abc" if f"%{x}.held" in body) + body
     defined = {*re.findall(r"^(?:  %)?([\w.]+)(?=:| =)", body, re.MULTILINE)}
     lines = [*body.rstrip().splitlines(), *(end for result, end in _ENDS.items() if result in defined)]
     own = re.compile(rf"(^|%)({'|'.join(map(re.escape, defined)) or 'begin'})(?![\w.])")

@@ -98,7 +98,7 @@ missed:
   call void @own(ptr %missed.object)
 
 leave:
-  %result = phi ptr [ %RETURN.returned, %RETURN ], [ null, %leave.raising ], [ %missed.object, %missed ]
+  %result = phi ptr [ %RETURN.a.held, %RETURN ], [ null, %leave.raising ], [ %missed.object, %missed ]
   %was.entered = load i1, ptr %entered.at
   unless %was.entered: %drop
 free:

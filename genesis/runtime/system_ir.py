@@ -30,38 +30,19 @@ else:
 
 _GETTID = 178 if IS_ARM else 186  # the system call; C libraries have it since lately
 
-_POSIX_LOCKS = """
-define internal void @lock(ptr %mutex) {
-  call i32 @pthread_mutex_lock(ptr %mutex)
-  ret void
-}
 
-define internal void @unlock(ptr %mutex) {
-  call i32 @pthread_mutex_unlock(ptr %mutex)
-  ret void
-}
+def _calling(name: str, function: str, *parameters: str) -> str:
+    """The function `name` of pointers: it calls a function of the C library, and drops its answer."""
+    given = ", ".join(f"ptr %{parameter}" for parameter in parameters)
+    return (f"define internal void @{name}({given}) {{\n  call i32 @{function}({given})\n  ret void\n}}\n"
+            f"declare i32 @{function}({', '.join(['ptr'] * len(parameters))})\n")
 
-define internal void @sleep(ptr %condition, ptr %mutex) {
-  call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
-  ret void
-}
 
-define internal void @wake(ptr %condition) {
-  call i32 @pthread_cond_signal(ptr %condition)
-  ret void
-}
-
-define internal void @wake_all(ptr %condition) {
-  call i32 @pthread_cond_broadcast(ptr %condition)
-  ret void
-}
-
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-declare i32 @pthread_cond_signal(ptr)
-declare i32 @pthread_cond_broadcast(ptr)
-"""
+_POSIX_LOCKS = "\n".join([
+    _calling("lock", "pthread_mutex_lock", "mutex"), _calling("unlock", "pthread_mutex_unlock", "mutex"),
+    _calling("sleep", "pthread_cond_wait", "condition", "mutex"), _calling("wake", "pthread_cond_signal", "condition"),
+    _calling("wake_all", "pthread_cond_broadcast", "condition"),
+])
 
 _PORTABLE_LOCKS = """
 %sleeper = type { ptr, ptr }                      ; the next one, and the lock that it waits for

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from genesis.capture.record.records import Mode
 from genesis.execution.flush import FLUSH_HOOKS, has_pending_collectives, is_held_up
-from genesis.execution.native_settings import require_settings
+from genesis.execution.native_flush import require_settings
 from genesis.ir.dtypes import default_dtype
 from genesis.runtime.devices import Device, get_current_gpu, get_default_device, seen_devices
 from genesis.runtime.groups import GROUPS
