@@ -6,13 +6,23 @@ float32 normal ones from 16 elements on, equal those of PyTorch's AVX2 code bit 
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from genesis.ir.dtypes import DType, float64, int32
-from genesis.runtime.mersenne_twister import MersenneTwister, even_floats, normal_floats, shuffled, spread
+from genesis.runtime.deferred import deferred
+from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+from genesis.runtime.mersenne_twister import MersenneTwister
+
+if TYPE_CHECKING:
+    from genesis.codegen.cpu.sequential_draws import draw_ir
+else:  # needed only where the store lacks a kernel
+    draw_ir = deferred("genesis.codegen.cpu.sequential_draws", "draw_ir")
 
 _BLOCK = 16  # PyTorch makes this many normal numbers at once, from as many uniform ones
 _LONG = 1 << 28  # from this range on, an integer takes 64 bits
@@ -24,8 +34,12 @@ def uniform_doubles(stream: MersenneTwister, count: int) -> np.ndarray:
 
 
 def _uniform_floats(stream: MersenneTwister, count: int) -> np.ndarray:
-    """Multiples of 2^-24 in [0, 1)."""
-    return even_floats(stream.words(count))
+    """Multiples of 2^-24 in [0, 1), in the words' memory."""
+    words = stream.words(count)
+    whole, even = count - count % 8, words.view(np.float32)
+    _in_place("even", even[:whole])
+    even[whole:] = (words[whole:] & np.uint32((1 << 24) - 1)).astype(np.float32) * np.float32(2.0**-24)
+    return even
 
 
 def uniform(stream: MersenneTwister, count: int, dtype: DType, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -33,7 +47,7 @@ def uniform(stream: MersenneTwister, count: int, dtype: DType, low: float = 0.0,
     even = (uniform_doubles if dtype is float64 else _uniform_floats)(stream, count)
     if (low, high) != (0, 1):
         start, end = np.asarray([low, high], even.dtype)
-        spread(even, float(start), float(end - start))
+        _in_place("spread", even, float(end - start), float(start))
     if dtype is dtype.compute:
         return even
     result = even.astype(dtype.numpy)
@@ -57,7 +71,8 @@ def normal(stream: MersenneTwister, count: int, dtype: DType, mean: float = 0.0,
 
 def _blocks(even: np.ndarray, mean: float, std: float) -> np.ndarray:
     if even.dtype == np.float32:
-        return normal_floats(even, mean, std)
+        _in_place("normal", even, std, mean)
+        return even
     kind = even.dtype.type
     parts = even.reshape(-1, 2, _BLOCK // 2)
     radius = np.sqrt(kind(-2) * np.log(1 - parts[:, 0]))
@@ -92,7 +107,23 @@ def trials(stream: MersenneTwister, count: int, p: float) -> np.ndarray:
 
 def permutation(stream: MersenneTwister, count: int) -> np.ndarray:
     """0 to count-1 in random order (Fisher and Yates)."""
-    return shuffled(count, stream.words(max(count - 1, 0)))
+    words = stream.words(max(count - 1, 0))
+    order = np.arange(count)
+    _in_place("shuffle", order, words.ctypes.data)
+    return order
+
+
+def _in_place(name: str, elements: np.ndarray, *parameters: float) -> None:
+    _native(name, elements.dtype, len(parameters))(elements.ctypes.data, elements.size, *parameters)
+
+
+@functools.cache
+def _native(name: str, dtype: np.dtype, parameters: int) -> Callable[..., None]:
+    """The function that `draw_ir` writes: of an array's address, its size and parameters of its elements' type."""
+    symbol = f"genesis_{name}_{dtype.name}"
+    [address] = get_or_compile([KernelSource(symbol, symbol, functools.partial(draw_ir, symbol, name, dtype.name))])
+    kinds = [np.ctypeslib.as_ctypes_type(dtype)] * parameters
+    return ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *kinds)(address)
 
 
 KINDS: dict[str, Callable[..., np.ndarray]] = {"uniform": uniform, "normal": normal, "randint": integers}

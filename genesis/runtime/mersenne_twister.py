@@ -45,8 +45,7 @@ class MersenneTwister:
     def words(self, count: int) -> np.ndarray:
         """The next `count` words."""
         words = np.empty(count, np.uint32)
-        _native("genesis_twister_words", twister_ir.WORDS, _POINTER, _POINTER, _COUNT)(
-            self._key.ctypes.data, words.ctypes.data, count)
+        _take_words()(self._key.ctypes.data, words.ctypes.data, count)
         return words
 
     def long_words(self, count: int) -> np.ndarray:
@@ -81,44 +80,8 @@ def _with_position(key: np.ndarray, position: int) -> np.ndarray:
     return state
 
 
-_POINTER, _COUNT, _FLOAT, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float, ctypes.c_double
-
-
 @functools.cache
-def _native(symbol: str, llvm_ir: str, *arguments: Any) -> Callable[..., None]:
-    """The function of a text. It holds the interpreter's lock: no two threads take the same words."""
-    return ctypes.PYFUNCTYPE(None, *arguments)(compiled(symbol, llvm_ir))
-
-
-def even_floats(words: np.ndarray) -> np.ndarray:
-    """Multiples of 2^-24 in [0, 1), a float32 for each word, in the words' memory."""
-    whole = words.size - words.size % 8
-    if whole:
-        _native("genesis_even_floats", twister_ir.EVEN_FLOATS, _POINTER, _COUNT)(words.ctypes.data, whole // 8)
-    even = words.view(np.float32)
-    even[whole:] = (words[whole:] & np.uint32((1 << 24) - 1)).astype(np.float32) * np.float32(2.0**-24)
-    return even
-
-
-def normal_floats(even: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """Normal numbers in the memory of so many even ones, a multiple of 16 float32. Their bits are those of PyTorch for AVX2."""
-    call = _native("genesis_normal_floats", twister_ir.NORMAL_FLOATS, _POINTER, _COUNT, _FLOAT, _FLOAT)
-    call(even.ctypes.data, even.size // 16, std, mean)
-    return even
-
-
-def spread(even: np.ndarray, low: float, width: float) -> np.ndarray:
-    """`even * width + low`, rounded once, in the memory of even numbers of float32 or float64: PyTorch's for AVX2 are fused."""
-    kind, number = ("float", _FLOAT) if even.dtype == np.float32 else ("double", _DOUBLE)
-    call = _native(f"genesis_spread_{kind}", twister_ir.SPREAD[kind], _POINTER, _COUNT, number, number)
-    call(even.ctypes.data, even.size, width, low)
-    return even
-
-
-def shuffled(count: int, words: np.ndarray) -> np.ndarray:
-    """0 to count-1 in the order that Fisher's and Yates' shuffle makes of count-1 words."""
-    order = np.arange(count)
-    if count > 1:
-        call = _native("genesis_shuffle", twister_ir.SHUFFLE, _POINTER, _POINTER, _COUNT)
-        call(order.ctypes.data, words.ctypes.data, count)
-    return order
+def _take_words() -> Callable[[int, int, int], None]:
+    """The native function. It holds the interpreter's lock: no two threads take the same words."""
+    kind = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    return kind(compiled("genesis_twister_words", twister_ir.WORDS))

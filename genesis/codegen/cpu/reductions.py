@@ -12,11 +12,11 @@ from genesis.codegen.cpu.registers import (
 )
 from genesis.codegen.cpu.values import effect, value_of
 
-_INTEGER_RANGE = {
-    "int8": (-(1 << 7), (1 << 7) - 1), "int16": (-(1 << 15), (1 << 15) - 1), "int32": (-(1 << 31), (1 << 31) - 1),
-    "int64": (-(1 << 63), (1 << 63) - 1), "uint8": (0, 255), "bool": (0, 1),
-    "uint16": (0, (1 << 16) - 1), "uint32": (0, (1 << 32) - 1), "uint64": (0, (1 << 64) - 1),
-}
+_INTEGER_RANGE = {"bool": (0, 1)}
+for _bits in (8, 16, 32, 64):
+    _INTEGER_RANGE |= {f"int{_bits}": (-(1 << _bits - 1), (1 << _bits - 1) - 1), f"uint{_bits}": (0, (1 << _bits) - 1)}
+# The primitive that combines two values of a reduction.
+_OPERATIONS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "bitwise_or", "all": "bitwise_and"}
 
 
 def identity(name: str, dtype: str) -> float:
@@ -158,16 +158,8 @@ class Accumulator:
         return lanes.logical_or(equal, lanes.logical_and(lanes.is_nan(x), lanes.is_nan(current)))
 
     def _combine(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        lanes, name = self.lanes, self.name
-        if name == "sum":
-            return lanes.logical_or(a, b) if self.dtype == "bool" else lanes.add(a, b)
-        if name == "prod":
-            return lanes.logical_and(a, b) if self.dtype == "bool" else lanes.multiply(a, b)
-        if self.dtype == "bool":
-            return lanes.logical_or(a, b) if name in ("max", "any") else lanes.logical_and(a, b)
-        if name in ("max", "min"):
-            return (lanes.maximum if name == "max" else lanes.minimum)(a, b, self.dtype)
-        return lanes.logical_or(a, b) if name == "any" else lanes.logical_and(a, b)
+        combined: ir.Value = getattr(Arithmetic(self.lanes, self.dtype), _OPERATIONS[self.name])(a, b)
+        return combined
 
     def merge(self, other: Accumulator, mask: ir.Value | None = None) -> None:
         """Accumulate the value of another accumulator of the same reduction."""
@@ -252,10 +244,7 @@ def finish_columns(nest: Nest) -> None:
         for i in stores:
             effect(nest, i)
 
-    def rows_of_columns() -> None:
-        nest.lane_loop(I64(0), nest.words[kernel.axes[lane][0]], columns)
-
-    nest.loops(kernel.inner, lambda: None, rows_of_columns)
+    nest.loops(kernel.inner, lambda: None, lambda: nest.lane_loop(I64(0), nest.words[kernel.axes[lane][0]], columns))
     b.ret_void()
 
 
