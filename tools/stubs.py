@@ -273,7 +273,7 @@ def row_signatures(row: Operation) -> list[Signature]:
     parameters = []
     for p in registry.signature_of(row).parameters.values():
         kind = Value if p.annotation is p.empty and p.default is p.empty else evaluated(p.annotation, scope)
-        parameters.append(p.replace(annotation=kind))
+        parameters.append(p.replace(annotation=kind, kind=p.KEYWORD_ONLY if p.name in row.numbers_between else p.kind))
     operands = frozenset() if len(row.operands) == 1 else registry.operand_names(row)
     result = evaluated(registry.signature_of(row).return_annotation, scope)
     result = Value if result is inspect.Signature.empty else result

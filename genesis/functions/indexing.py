@@ -332,7 +332,9 @@ def is_few(tensor: Tensor) -> bool:
 def nonzero_of(tensor: Tensor) -> Tensor:
     """(count, axes): the indices of the nonzero elements. Reads their number."""
     if is_few(tensor):
-        return from_values(np.argwhere(values_of(tensor)), int64, tensor.device)
+        values = values_of(tensor)
+        found = np.array(values.nonzero()).T if values.ndim else np.argwhere(values)
+        return from_values(found, int64, tensor.device)
     count = int(values_of(call(OPERATIONS["count_nonzero"], (tensor.detach(),))))
     return call(OPERATIONS["nonzero_indices"], (tensor, count, 0))  # type: ignore[no-any-return]
 

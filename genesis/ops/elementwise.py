@@ -81,11 +81,11 @@ atan2 = binary(
     vector="inverse_trigonometric", autocast="widest", aliases=("arctan2",),
 )
 add = formula(
-    "add", lambda input, other, *, alpha=1: combined(_add, input, other, alpha), "`input + alpha * other`.", 3,
+    "add", lambda input, other, alpha=1: combined(_add, input, other, alpha), "`input + alpha * other`.", 3,
     operator="add", ref=np.add, in_place=True, takes_complex=True, elements=("alpha",), numbers_between=("alpha",),
 )
 sub = formula(
-    "sub", lambda input, other, *, alpha=1: combined(_sub, input, other, alpha), "`input - alpha * other`.", 3,
+    "sub", lambda input, other, alpha=1: combined(_sub, input, other, alpha), "`input - alpha * other`.", 3,
     operator="sub", ref=np.subtract, aliases=("subtract",), in_place=True, takes_complex=True, elements=("alpha",),
     numbers_between=("alpha",),
 )
@@ -132,8 +132,9 @@ def combined(operation: Operation, x: Value | float, y: Value | float, alpha: Va
         raise TypeError(f"{operation.name}: Boolean alpha only supported for Boolean results, this one is {a.dtype.name}")
     if a.dtype is bool_:
         operation(x, y)  # refuses what it does not take
-    if a.dtype.category < 2 <= kind.category:
-        raise TypeError(f"{operation.name}: alpha is a {kind.name}, the result {a.dtype.name}; want an integer")
+    if max(a.dtype.category, 1) < kind.category:
+        wanted = "an integer" if a.dtype.category < 2 else "a real number"
+        raise TypeError(f"{operation.name}: alpha is a {kind.name}, the result {a.dtype.name}; want {wanted}")
     return cast(operation(widened(a), scaled(widened(a), widened(b), alpha)), a.dtype)
 
 

@@ -13,7 +13,7 @@ from genesis.execution.realize import realize
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops import indexing
-from genesis.ops.registry import OPERATIONS
+from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
@@ -299,11 +299,13 @@ def _store(root: Tensor, value: Tensor) -> None:
         root._requires_grad = True
 
 
-def in_place(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
-    """Run operation `name` on `tensor` and put the result into it."""
+def in_place(
+    tensor: Tensor, operation: Operation, arguments: CallArguments = (), attributes: Attributes | None = None
+) -> Tensor:
+    """Run an operation on `tensor` and further arguments, and put the result into it."""
     if tensor._base is not None:
         read_in_root(tensor)
-    value, change = call(OPERATIONS[name], (tensor, *arguments), attributes), None
+    value, change, name = call(operation, (tensor, *arguments), attributes), None, operation.name
     if tensor.__class__ is Tensor and value.__class__ is Tensor:
         array, own = value._array, tensor._array.node
         is_like = array.node.shape == own.shape and array.node.dtype is own.dtype

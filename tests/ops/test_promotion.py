@@ -69,6 +69,7 @@ def test_alpha_scales_in_the_common_dtype():
 REFUSED = {
     "a bool as alpha": lambda lib, x: lib.add(x, x, alpha=True),
     "a false alpha": lambda lib, x: x.sub(x, alpha=False),
+    "a complex alpha of real tensors": lambda lib, x: lib.add(x, x, alpha=1j),
     "a bool scaling bools by a number": lambda lib, x: lib.add(x > 0, 1, alpha=True),
     "differences of bools": lambda lib, x: lib.sub(x > 0, x > 0, alpha=2),
     "a float as bound": lambda lib, x: lib.randint(0, 3.5, (2,)),

@@ -12,7 +12,7 @@ from tests.tolerances import assert_close
 SPELLINGS = {
     "all by keyword": (lambda x: genesis.sum(x, dim=1, keepdim=True), lambda x: genesis.sum(x, 1, True)),
     "another order": (lambda x: genesis.clamp(x, max=2.0, min=-0.5), lambda x: genesis.clamp(x, -0.5, 2.0)),
-    "None for a default": (lambda x: genesis.add(x, x, alpha=None), lambda x: genesis.add(x, x)),
+    "None for a default": (lambda x: genesis.addcmul(x, x, x, value=None), lambda x: genesis.addcmul(x, x, x)),
     "a tensor": (lambda x: genesis.where(x > 0, x, other=-x), lambda x: genesis.where(x > 0, x, -x)),
     "a list": (lambda x: genesis.cat([x, x], dim=1), lambda x: genesis.cat([x, x], 1)),
 }

@@ -164,7 +164,7 @@ def conj_physical(input: Tensor) -> Tensor:
 @method
 def conj_physical_(self: Tensor) -> Tensor:
     """Conjugate in place; a real tensor stays the same."""
-    return in_place(self, "conjugates") if self.dtype.is_complex else self
+    return in_place(self, OPERATIONS["conjugates"]) if self.dtype.is_complex else self
 
 
 @overridable_method

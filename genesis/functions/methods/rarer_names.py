@@ -7,6 +7,7 @@ from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
+from genesis.ops.registry import OPERATIONS
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.in_place import in_place
 from genesis.tensor.views import detach
@@ -38,7 +39,7 @@ def float_power_(self: Tensor, exponent: Tensor | float) -> Tensor:
     """`float_power`, in place, of a float64 tensor. Raises RuntimeError for another dtype."""
     if self.dtype.name != "float64":
         raise RuntimeError(f"float_power_: the tensor is {self.dtype.name}; want float64, which the result has")
-    return in_place(self, "float_power", exponent)
+    return in_place(self, OPERATIONS["float_power"], (exponent,))
 
 
 @function()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from functools import cache, reduce
 from typing import Any, cast
@@ -37,7 +38,7 @@ def function_of(operation: Operation) -> AnyFunction:
 
     computing = (_viewing if operation.is_view else _joining if operation.variadic and operation.reference
                  else _sharing if operation.shares else _computing)
-    public: Any = _with_numbers_between(operation, computing(operation))
+    public: Any = computing(operation)
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
     public.__doc__ = documented(operation)
@@ -46,8 +47,10 @@ def function_of(operation: Operation) -> AnyFunction:
 
 
 def _computing(operation: Operation) -> Any:
+    most = _most_in_order(operation)
+
     def function(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
+        if kwargs or len(args) > most:
             args, kwargs = _in_order(operation, args, kwargs)
             if "out" in kwargs:
                 return _with_out(operation, args, kwargs)
@@ -107,30 +110,30 @@ def _home(operation: Operation) -> tuple[str, str]:
     return module, name
 
 
-def _with_numbers_between(operation: Operation, function: AnyFunction) -> AnyFunction:
-    """A function that also takes numbers between its tensors, as old PyTorch did: x.add(2, y), x.addcmul_(2, y, z)."""
+def _most_in_order(operation: Operation) -> int:
+    """How many positional arguments there are at most unless there are numbers between tensors."""
     names = operation.numbers_between
-    if not names:
-        return function
-    parameters = parameter_names(operation)
-    tensors = parameters[: len(parameters) - len(names)]
+    return len(parameter_names(operation)) - len(names) if names else sys.maxsize
 
-    def older(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and len(args) == len(tensors):
-            return function(*args)
-        count = len(args) + len([name for name in kwargs if name in tensors]) - len(tensors)
-        if count <= 0:
-            return function(*args, **kwargs)
-        first = 0 if len(names) > 1 and not _is_number(args[1]) else 1  # functions take beta first
-        numbers = {first: names[0]} if count == 1 else {first: names[0], 2: names[-1]}
-        if count > len(names) or not kwargs.keys().isdisjoint(names) or not all(_is_number(args[at]) for at in numbers):
-            raise ArgumentTypeError(
-                f"{operation.name}: {len(args)} positional arguments; want {', '.join(tensors)}; {', '.join(names)} by keyword")
-        _warn_of_numbers_between(operation.name, names)
-        given = {name: args[at] for at, name in numbers.items()}
-        return function(*[argument for at, argument in enumerate(args) if at not in numbers], **kwargs, **given)
 
-    return older
+def _without_numbers_between(operation: Operation, args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
+    """The arguments with numbers between tensors, as old PyTorch took them, by name: x.add(2, y), x.addcmul_(2, y, z)."""
+    names = operation.numbers_between
+    most = _most_in_order(operation)
+    tensors = parameter_names(operation)[:most]
+    if len(args) <= most and kwargs.keys().isdisjoint(tensors):
+        return args, kwargs
+    count = len(args) + len([name for name in kwargs if name in tensors]) - most
+    if count <= 0:
+        return args, kwargs
+    first = 0 if len(names) > 1 and not _is_number(args[1]) else 1  # functions take beta first
+    numbers = {first: names[0]} if count == 1 else {first: names[0], 2: names[-1]}
+    if count > len(names) or not kwargs.keys().isdisjoint(names) or not all(_is_number(args[at]) for at in numbers):
+        raise ArgumentTypeError(
+            f"{operation.name}: {len(args)} positional arguments; want {', '.join(tensors)}; {', '.join(names)} by keyword")
+    _warn_of_numbers_between(operation.name, names)
+    given = {name: args[at] for at, name in numbers.items()}
+    return tuple([argument for at, argument in enumerate(args) if at not in numbers]), {**kwargs, **given}
 
 
 def _is_number(argument: Any) -> bool:
@@ -141,11 +144,18 @@ def _is_number(argument: Any) -> bool:
 
 @cache  # once in a process, as in PyTorch
 def _warn_of_numbers_between(name: str, names: tuple[str, ...]) -> None:
-    warnings.warn(f"{name}: numbers before tensors are deprecated; want {', '.join(names)} by keyword", stacklevel=3)
+    warnings.warn(f"{name}: numbers before tensors are deprecated; want {', '.join(names)} by keyword", stacklevel=5)
 
 
 def _in_order(operation: Operation, args: Any, kwargs: Attributes) -> tuple[Arguments, Attributes]:
-    """Keyword arguments at their positions: by NumPy's and older names, `input`, and `*dims` by name."""
+    """Arguments in the row's order and by its names: by NumPy's and older names, `input`, `*dims` by name, numbers between
+    tensors."""
+    if not kwargs.keys().isdisjoint(_other_names(operation)):
+        args, kwargs = _by_the_rows_names(operation, args, kwargs)
+    return _without_numbers_between(operation, args, kwargs) if operation.numbers_between else (args, kwargs)
+
+
+def _by_the_rows_names(operation: Operation, args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:
     names = _argument_names(operation)
     given, kwargs = kwargs, {names.get(name, name): value for name, value in kwargs.items()}
     if len(kwargs) < len(given):
@@ -155,6 +165,11 @@ def _in_order(operation: Operation, args: Any, kwargs: Attributes) -> tuple[Argu
     if (spread := _spread(operation)) in kwargs:
         args = (*args, kwargs.pop(spread))
     return args, kwargs
+
+
+@cache
+def _other_names(operation: Operation) -> frozenset[str | None]:
+    return frozenset({*_argument_names(operation), "input", _spread(operation)})
 
 
 @cache
@@ -231,20 +246,19 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
 
 
 def _in_place_method(operation: Operation) -> AnyFunction:
-    name, written = operation.name, operation.name + "_"
+    written, most = operation.name + "_", _most_in_order(operation)
 
     def builtin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return in_place(self, name, *args, **kwargs)
+        return in_place(self, operation, args, kwargs)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if kwargs:
-            args, kwargs = _in_order(operation, args, kwargs)
-        return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else in_place(self, name, *args, **kwargs)
+        if kwargs or len(args) >= most:
+            (self, *args), kwargs = _in_order(operation, (self, *args), kwargs)  # type: ignore[assignment]
+        return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else in_place(self, operation, args, kwargs)
 
-    made = _with_numbers_between(operation, method)
-    made.__name__ = written
-    made.__doc__ = f"`{name}`, in place."
-    return made
+    method.__name__ = written
+    method.__doc__ = f"`{operation.name}`, in place."
+    return method
 
 
 def install_row(operation: Operation) -> None:

@@ -64,6 +64,21 @@ other:
   ret ptr null
 }
 
+; An array of these fields, which is a new reference.
+define internal ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, ptr %memory) {
+  load %objects: ALL_OBJECTS
+  %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else ret ptr null
+  get %no.trace = Array.trace of %array
+  get %no.index = Array.index of %array
+  get %no.node = Array.node of %array
+  get %no.memory = Array.memory of %array
+  call void @replace(ptr %no.trace.at, ptr %trace)
+  call void @replace(ptr %no.index.at, ptr %index)
+  call void @replace(ptr %no.node.at, ptr %node)
+  call void @replace(ptr %no.memory.at, ptr %memory)
+  ret ptr %array
+}
+
 ; The tensor of an array, which is a new reference.
 define internal ptr @tensor_of(ptr %objects, ptr %array, ptr %requires) {
 entry:

@@ -4,18 +4,10 @@ RECORD = """
 ; The tensor of the value at a position of the trace, which is a new reference.
 define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
   load %objects: ALL_OBJECTS
-  %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else ret ptr null
   get %nodes = Trace.nodes of %trace
   %number = call i64 @PyLong_AsSsize_t(ptr %index)
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %number)
-  get %no.trace = Array.trace of %array
-  get %no.index = Array.index of %array
-  get %no.node = Array.node of %array
-  get %no.value = Array.memory of %array
-  call void @replace(ptr %no.trace.at, ptr %trace)
-  call void @replace(ptr %no.index.at, ptr %index)
-  call void @replace(ptr %no.node.at, ptr %node)
-  call void @replace(ptr %no.value.at, ptr %none)
+  %array = call ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, ptr %none) else ret ptr null
   get %arrays = Trace.arrays of %trace
   %uncounted = call i32 @PyList_Append(ptr %arrays, ptr %array)
   if i32 %uncounted != 0: %fail

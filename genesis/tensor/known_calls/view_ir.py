@@ -23,15 +23,8 @@ define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
   call void @replace(ptr %no.layout.at, ptr %layout)
   store ptr %pointer, ptr %no.pointer.at
   call void @replace(ptr %no.strides.at, ptr %strides)
-  %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else %fail
-  get %no.trace = Array.trace of %array
-  get %no.index = Array.index of %array
-  get %no.node = Array.node of %array
-  get %no.memory = Array.memory of %array
-  call void @replace(ptr %no.trace.at, ptr %none)
-  call void @replace(ptr %no.index.at, ptr %minus.one)
-  call void @replace(ptr %no.node.at, ptr %node)
-  store ptr %memory, ptr %no.memory.at
+  %array = call ptr @array_of(ptr %objects, ptr %none, ptr %minus.one, ptr %node, ptr %memory)
+  call void @disown(ptr %memory)
   ret ptr %array
 fail:
   call void @disown(ptr %memory)
