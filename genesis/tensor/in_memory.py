@@ -29,8 +29,8 @@ def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
     return None if memory is None else memory.read(dtype)
 
 
-def computed_memory(tensor: object, dtype: DType) -> Memory | None:
-    """The memory of a small tensor of `dtype`; None unless its values have been computed, on the host.
+def computed_memory(tensor: object, dtype: DType, limit: float = SMALL) -> Memory | None:
+    """The memory of a tensor of `dtype` of at most `limit` bytes; None unless its values have been computed, on the host.
 
     None too if a gradient may ask where they came from. The caller holds LOCK, as a compiled call in another thread may write
     them.
@@ -45,7 +45,7 @@ def computed_memory(tensor: object, dtype: DType) -> Memory | None:
     memory = whole.memory
     if memory is None or (buffer := memory.buffer).device is not CPU or whole.node.dtype is not dtype:
         return None
-    if buffer.nbytes > SMALL and node.nbytes > SMALL:
+    if buffer.nbytes > limit and node.nbytes > limit:
         return None
     if root is not tensor:
         part = tensor._array.memory  # type: ignore[attr-defined]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
+from types import CodeType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,8 +19,11 @@ from genesis.tensor.in_place import note, takes_writes
 from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
-from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK, Change, nowhere
+from genesis.tracing.state import open_trace, thread_state
+from genesis.tracing.trace import LOCK, Change, critical, nowhere
+
+_OFTEN = 3  # choices of elements that a line has set, before it is known to set others each time
+_chosen: WeakKeyDictionary[CodeType, dict[int, dict[Any, Any]]] = WeakKeyDictionary()  # by instruction, choices and their traces
 
 
 def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
@@ -36,29 +42,43 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
             return False
         if isinstance(value, Tensor) and value._base is root:  # `x[i] += y` ends so, and has been written
             return False
-        if (at := _index(index)) is None or (given := _given(value, dtype)) is None:
+        if (at := _index(index)) is None:
             return False
-        layout = tensor._layout
-
-        def assign(memory: Memory, is_known: bool) -> bool:
-            target = memory if layout is None else memory.at(layout, dtype, dtype)
-            try:
-                if at is Ellipsis and isinstance(given, Memory) and given.layout.shape == target.layout.shape:
-                    target.overwrite(given, dtype)
-                elif _is_little(part := target.read(dtype), at):
-                    part[at] = given.read(dtype) if isinstance(given, Memory) else given
-                else:
-                    return False
-            except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
-                return False
-            if is_known:
-                change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
-                note(root._array, change)
-                if tensor is not root:
-                    note(tensor._array, change)
+        if _is_set(tensor, root, at, value, SMALL):
             return True
+        pending = [t._array for t in (root, value) if isinstance(t, Tensor) and t._array.memory is None]
+        if any([array.node.differentiable for array in pending]) or not _is_chosen_anew(at):
+            return False
+        for array in pending:  # otherwise each choice would be a program, with all that follows
+            realize(array)
+        return _is_set(tensor, root, at, value, inf)
 
-        return written_at_once(root, tensor, assign)
+
+def _is_set(tensor: Tensor, root: Tensor, at: Any, value: object, limit: float) -> bool:
+    """Set elements, of up to `limit` bytes, if the tensor's memory allows it; whether that was done."""
+    dtype, layout = root._array.node.dtype, tensor._layout
+    if (given := _given(value, dtype, limit)) is None:
+        return False
+
+    def assign(memory: Memory, is_known: bool) -> bool:
+        target = memory if layout is None else memory.at(layout, dtype, dtype)
+        try:
+            if at is Ellipsis and isinstance(given, Memory) and given.layout.shape == target.layout.shape:
+                target.overwrite(given, dtype)
+            elif _is_little(part := target.read(dtype), at) or limit > SMALL:
+                part[at] = given.read(dtype) if isinstance(given, Memory) else given
+            else:
+                return False
+        except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
+            return False
+        if is_known:
+            change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
+            note(root._array, change)
+            if tensor is not root:
+                note(tensor._array, change)
+        return True
+
+    return written_at_once(root, tensor, assign)
 
 
 def _is_little(whole: np.ndarray, at: Any) -> bool:
@@ -68,6 +88,19 @@ def _is_little(whole: np.ndarray, at: Any) -> bool:
     if isinstance(at, np.ndarray):
         return at.dtype != np.bool_ and at.size * (whole[0].nbytes if len(whole) else 0) <= SMALL
     return whole[at].nbytes <= SMALL
+
+
+def _is_chosen_anew(at: Any) -> bool:
+    """Whether a line sets other elements each time: the first of a trace, as the loop of an unrolled program does not count."""
+    code, instruction = user_line()
+    if code is None or isinstance(at, np.ndarray) or critical.running:
+        return False
+    trace, lines = open_trace().reference, _chosen.setdefault(code, {})
+    choices = lines.setdefault(instruction, {})
+    if len(choices) < _OFTEN and trace not in choices.values():
+        parts = at if isinstance(at, tuple) else (at,)
+        choices[tuple([(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in parts])] = trace
+    return len(choices) == _OFTEN
 
 
 def _is_plain(tensor: Tensor, root: Tensor) -> bool:
@@ -98,7 +131,7 @@ def _is_plain_part(part: object) -> bool:
     return part.__class__ is int or part is Ellipsis
 
 
-def _given(value: object, dtype: DType) -> Any:
+def _given(value: object, dtype: DType, limit: float) -> Any:
     """The number as NumPy writes it, or a tensor's memory; None for what is not in memory, or what NumPy converts otherwise.
     A small pending value is computed now, if few calls lead to it."""
     if not isinstance(value, Tensor):
@@ -106,4 +139,4 @@ def _given(value: object, dtype: DType) -> Any:
     array = value._array
     if array.memory is None and not array.node.differentiable and array.node.nbytes <= FEW and takes_writes(array.trace):
         realize(array)
-    return computed_memory(value, dtype)
+    return computed_memory(value, dtype, limit)

@@ -168,6 +168,43 @@ def test_other_elements_need_no_new_program():
     assert genesis.debug.stats()["plans_built"] == built
 
 
+@pytest.mark.parametrize("shape", [(8, 9), (60, 700)])
+def test_other_elements_of_what_is_pending_need_no_new_program(shape):
+    weights, built, choose = [library.ones(shape).requires_grad_() for library in (genesis, torch)], [], random.Random(1)
+    starts = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+
+    def masked(library, weight, rows, columns):
+        x = (library.from_numpy(starts) - 3) / 2
+        x[rows, columns] = -1.0
+        x[rows] = x[rows] * library.ones(shape[1])
+        loss = (weight * x).tanh().sum()
+        loss.backward()
+        gradient, weight.grad = weight.grad, None
+        return loss.item(), gradient.tolist()
+
+    for _ in range(12):
+        first, second = choose.randrange(5), choose.randrange(4)
+        chosen = slice(first, first + choose.randrange(1, 4)), slice(second, second + choose.randrange(1, 5))
+        ours, theirs = (masked(library, weight, *chosen) for library, weight in zip((genesis, torch), weights, strict=True))
+        assert ours[0] == pytest.approx(theirs[0], rel=1e-4) and np.allclose(ours[1], theirs[1], atol=1e-5)
+        built.append(genesis.debug.stats()["plans_built"])
+    assert built[-1] - built[7] <= 5  # of the read part's sizes
+
+
+def test_unrolled_loops_stay_one_program():
+    def filled():
+        x = genesis.ones(200, 100) * 3
+        for row in range(6):
+            x[row, row : row + 3] = float(row)
+        return x.sum().item()
+
+    filled()
+    built = genesis.debug.stats()["plans_built"]
+    for _ in range(6):
+        filled()
+    assert genesis.debug.stats()["plans_built"] == built
+
+
 def test_a_large_tensor_is_written_where_it_is():
     table, row = computed(genesis.zeros(1000, 100)), computed(genesis.arange(100.0).clone())
     rows = computed(row.expand(2, 100).clone())
