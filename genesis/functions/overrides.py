@@ -153,6 +153,8 @@ def _route_conversions() -> None:
         routed_method(vars(Tensor)[name])
     for name in INSPECTIONS:
         method(routed_access(vars(Tensor)[name]), name)
+    for name in (*CONVERSIONS, *INSPECTIONS):  # the functions that these call still stand in their modules
+        vars(Tensor)[name].__module__, vars(Tensor)[name].__qualname__ = Tensor.__module__, f"Tensor.{name}"
 
 
 BEFORE_FIRST_OVERRIDE.append(_route_conversions)

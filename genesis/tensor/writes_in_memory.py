@@ -23,7 +23,7 @@ from genesis.tracing.state import open_trace, thread_state
 from genesis.tracing.trace import LOCK, Change, critical, nowhere
 
 _OFTEN = 3  # choices of elements that a line has set, before it is known to set others each time
-_chosen: WeakKeyDictionary[CodeType, dict[int, dict[Any, Any]]] = WeakKeyDictionary()  # by instruction, choices and their traces
+_chosen: WeakKeyDictionary[CodeType, dict[int, dict[Any, Any]]] = WeakKeyDictionary()  # by instruction
 
 
 def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:

@@ -115,8 +115,8 @@ READ = 0.8  # the cost of reading a vector, in vector multiplications
 
 
 def register_lanes(kernel: Kernel) -> int:
-    """The elements of a kernel's widest floating type in one register; without one 32-bit elements, or smaller ones if it has no
-    larger ones."""
+    """The elements of a kernel's widest floating type in one register; without one, those of 32 bits, or of less if all have
+    less."""
     writes_lines = _only_writes(kernel) and _widest(kernel) > 1
     halved = (_is_memory_bound(kernel) and not writes_lines) or spreads_lanes(kernel)
     return (vector_bytes() >> (halved and _halves_vectors())) // _widest(kernel)
