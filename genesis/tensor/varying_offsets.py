@@ -22,10 +22,11 @@ from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key, TrieNode
 
-# A gather and its gradient take some 8 us more than a view and its, as much as a thousandth of a plan, and a quarter more of
-# what large tensors take. So the offset becomes an argument at a place's first fork for a tensor of up to so many elements,
+# A gather and its gradient take some 8 us more than a view and its, less than a thousandth of a plan, and with large tensors a
+# quarter of a step. So a view's offset becomes an argument at its place's first fork for a tensor of up to _FEW elements, and
+# at the seventh for others: of up to eight parts that a script picks each has its plan.
 _FEW = 64
-_FORKS = 3  # at this one for others.
+_FORKS = 7
 
 _Place = tuple[int, Operation, Shape, Shape, Shape]  # in a code: the instruction, the operation, and what part of what it takes
 
