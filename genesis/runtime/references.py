@@ -86,7 +86,7 @@ def made_to_last(bytes_held: Callable[[], int]) -> Iterator[None]:
                 grow_old()
 
 
-FULL_SHARE = 20  # times as long as a full collection takes, no other one follows; nor within a second
+FULL_SHARE = 50  # times as long as a full collection takes, no other one follows; nor within a second
 MOST_MORE = 1 << 28  # bytes of tensors: if more are held than twice those after the last full one, another follows at once
 
 _full_due = [inf, inf]  # the time, and the bytes held, from which on the next collection is full; the first one is not
