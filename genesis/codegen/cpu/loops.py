@@ -9,7 +9,7 @@ not depend on the number of workers. Right operands that all tiles read, as a la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from genesis.codegen.cpu.kernel_args import Work, argument
@@ -37,6 +37,7 @@ CHUNK = 4096  # elements of an item
 LEAST_TILES = 4
 
 
+@cache
 def combine_source(dtype: str) -> KernelSource:
     """The kernel of words {target, source, elements, partial sums, bytes from one to the next}."""
     width = lanes_of(dtype)

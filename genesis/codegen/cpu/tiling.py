@@ -166,6 +166,7 @@ def _reduces(kernel: Kernel) -> bool:
     return any("over" in dict(i.attrs) for i in kernel.instructions)
 
 
+@of_code
 def width_of(kernel: Kernel) -> int:
     """Lanes of a kernel: those of a register, times the registers in flight.
 

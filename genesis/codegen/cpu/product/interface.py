@@ -5,6 +5,8 @@ It is all of the kernel that a program loads whose kernels are on disk.
 
 from __future__ import annotations
 
+import functools
+
 from genesis.codegen.cpu.tiling import RegisterTile
 
 # The words of an argument block. Distances are in elements, batch strides in bytes; a transposed operand is stored as its
@@ -30,6 +32,7 @@ LEAST_DEPTH, DEPTH = 384, 512  # terms of the largest packed blocks: fewer, and 
 FIRST_CACHE = 32 << 10  # bytes
 
 
+@functools.cache
 def tile_of(dtype: str) -> RegisterTile:
     """The largest tile of "float32", "float64" or "bfloat16" for this processor."""
     return RegisterTile.of(dtype, VECTORS)
