@@ -75,11 +75,12 @@ class Node:
 class Graph:
     """A growing list of nodes. With `grad_enabled` off, added nodes are not differentiable."""
 
-    __slots__ = ("grad_enabled", "nodes")
+    __slots__ = ("_literals", "grad_enabled", "nodes")
 
     def __init__(self, nodes: list[Node] | None = None, grad_enabled: bool | None = True) -> None:
         self.nodes: list[Node] = [] if nodes is None else nodes
         self.grad_enabled = bool(grad_enabled)
+        self._literals: dict[Key, int] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -101,7 +102,15 @@ class Graph:
     def constant(self, value: complex, dtype: DType, weak: bool = False) -> Value:
         """A 0-d literal. A `weak` one is a Python scalar: it does not widen the other operand."""
         refuse_complex_number("a constant", value, dtype)
-        return self.add("constant", (), (), dtype, {"value": value, "weak": weak})
+        key = repr(value), dtype, weak  # -0.0 is not 0.0
+        return self.once(key, lambda: self.add("constant", (), (), dtype, {"value": value, "weak": weak}))
+
+    def once(self, key: Key, add: Callable[[], Value]) -> Value:
+        """The Value that `add` adds, one for all with the same key: gradient rules name the same numbers again and again."""
+        index = self._literals.get(key)
+        if index is None:
+            index = self._literals[key] = add().index
+        return Value(self, index)
 
     def value(self, index: int) -> Value:
         return Value(self, index)

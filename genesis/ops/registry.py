@@ -335,6 +335,10 @@ def expand(x: Value, shape: Shape) -> Value:
     """`x` broadcast to `shape`, as a view with strides 0; the caller has checked that it fits."""
     if x.shape == shape:
         return x
+    return x.graph.once((x.index, shape), lambda: _expanded(x, shape)) if x.node.op == "constant" else _expanded(x, shape)
+
+
+def _expanded(x: Value, shape: Shape) -> Value:
     attrs = {"shape": shape, "strides": _spread(x.shape, shape), "offset": 0, "label": "expand"}
     return x.graph.add("view", (x,), shape, x.dtype, attrs)
 

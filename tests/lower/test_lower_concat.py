@@ -40,9 +40,8 @@ becomes
 %0 = input() : float32[2, 3]
 %1 = constant(value=0) : float32[]
 %2 = expand(%1, shape=(1, 3), strides=(0, 0), offset=0) : float32[1, 3]
-%3 = expand(%1, shape=(1, 3), strides=(0, 0), offset=0) : float32[1, 3]
-%4 = cat(%0, %0, %2, %0, %3, dim=0) : float32[8, 3]
-return %4
+%3 = cat(%0, %0, %2, %0, %2, dim=0) : float32[8, 3]
+return %3
 
 # slices that overlap are added
 %0 = input() : float32[2, 3]

@@ -56,13 +56,12 @@ becomes
 %5 = put(%4, %0, shape=(40, 63), strides=(64, 1), offset=0) : bfloat16[40, 64]
 %6 = terms(%5, shape=(40, 63), strides=(64, 1), offset=0) : bfloat16[40, 63]
 %7 = permute(%1, shape=(48, 63), strides=(63, 1), offset=0) : bfloat16[48, 63]
-%8 = constant(value=0) : bfloat16[]
-%9 = expand(%8, shape=(48, 64), strides=(0, 0), offset=0) : bfloat16[48, 64]
-%10 = put(%9, %7, shape=(48, 63), strides=(64, 1), offset=0) : bfloat16[48, 64]
-%11 = terms(%10, shape=(48, 63), strides=(64, 1), offset=0) : bfloat16[48, 63]
-%12 = terms(%10, shape=(63, 48), strides=(1, 64), offset=0) : bfloat16[63, 48]
-%13 = matmul(%6, %12, pairs=True) : float32[40, 48]
-return %13
+%8 = expand(%3, shape=(48, 64), strides=(0, 0), offset=0) : bfloat16[48, 64]
+%9 = put(%8, %7, shape=(48, 63), strides=(64, 1), offset=0) : bfloat16[48, 64]
+%10 = terms(%9, shape=(48, 63), strides=(64, 1), offset=0) : bfloat16[48, 63]
+%11 = terms(%9, shape=(63, 48), strides=(1, 64), offset=0) : bfloat16[63, 48]
+%12 = matmul(%6, %11, pairs=True) : float32[40, 48]
+return %12
 
 # where only some terms count, they are counted one by one
 %0 = input() : bfloat16[40, 64]
