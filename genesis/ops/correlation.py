@@ -63,8 +63,11 @@ def windows_convolved(x: Value, at: Layout, shape: Shape) -> Value | None:
 
     With a stride, the positions of each remainder modulo the stride are a convolution with every stride-th tap.
     """
-    y, found = _reshaped(x), _windows(at, shape)
-    if found is None or y.node.op != "matmul" or y.shape[-1] != numel(found.counts):
+    found = _windows(at, shape)
+    if found is None:
+        return None
+    y = _reshaped(x)
+    if y.node.op != "matmul" or y.shape[-1] != numel(found.counts):
         return None
     taps, counts, hops, steps = found
     axes = len(taps)

@@ -124,9 +124,9 @@ def scaled(x: Value | float, y: Value | float, alpha: Value | float) -> Value | 
 
 def combined(operation: Operation, x: Value | float, y: Value | float, alpha: Value | float) -> Value:
     """`operation` of `x` and `alpha * y`, rounded once."""
-    kind = alpha.dtype if isinstance(alpha, Value) else dtype_of_scalar(alpha)
-    if not isinstance(alpha, Value) and alpha == 1 and kind is not bool_:
+    if not isinstance(alpha, (Value, bool, np.bool_)) and alpha == 1:
         return operation(x, y)  # type: ignore[no-any-return]
+    kind = alpha.dtype if isinstance(alpha, Value) else dtype_of_scalar(alpha)
     a, b = promoted(x, y)
     if kind is bool_ is not a.dtype:
         raise TypeError(f"{operation.name}: Boolean alpha only supported for Boolean results, this one is {a.dtype.name}")

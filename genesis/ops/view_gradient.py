@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache, reduce
 from itertools import combinations
 from math import gcd
@@ -76,11 +77,10 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
     convolved = windows_convolved(x, at, shape)
     if convolved is not None:
         return rewritten(x.graph.add("put_sum", (_zeros(x, shape), x), shape, x.dtype, at._asdict()), convolved)
-    repeated = tuple(axis for axis, (e, s) in enumerate(zip(at.shape, at.strides, strict=True)) if s == 0 and e != 1)
+    repeated = tuple([axis for axis, (e, s) in enumerate(zip(at.shape, at.strides, strict=True)) if s == 0 and e != 1])
     if repeated:
-        x = OPERATIONS["sum"](x, repeated, dtype=x.dtype)
-    axes = [axis for axis in range(len(at.shape)) if axis not in repeated and at.shape[axis] != 1]
-    at = Layout(tuple(at.shape[a] for a in axes), tuple(at.strides[a] for a in axes), at.offset)
+        return put_sums(OPERATIONS["sum"](x, repeated, dtype=x.dtype), _without(at, repeated), shape)
+    at = _without(at, [axis for axis, extent in enumerate(at.shape) if extent == 1])
     x, at = forwards(reshape_value(x, at.shape), at)
     while 0 not in at.shape and (pair := colliding_axes(at)):
         far, near = sorted(pair, key=lambda axis: at.strides[axis], reverse=True)
@@ -106,6 +106,11 @@ def put_sums(x: Value, at: Layout, shape: Shape) -> Value:
     return reduce(add, parts)
 
 
+def _without(at: Layout, axes: Collection[int]) -> Layout:
+    rest = [axis for axis in range(len(at.shape)) if axis not in axes]
+    return Layout(tuple([at.shape[a] for a in rest]), tuple([at.strides[a] for a in rest]), at.offset)
+
+
 def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, Layout]:
     """Overlapping windows summed: position p of the new `axis` is the sum over `taps` of the elements that map to p.
 
@@ -122,9 +127,8 @@ def _windows_joined(x: Value, at: Layout, axis: int, taps: int) -> tuple[Value, 
     shape = (*at.shape[:axis], extent, *at.shape[axis + 1 :])
     slant = tuple(s - hop * step if a == taps else s for a, s in enumerate(wide.strides))
     x = OPERATIONS["sum"](view_node(x, Layout(shape, slant, offset), "slant"), taps, dtype=x.dtype)
-    rest = [a for a in range(len(shape)) if a != taps]
     strides = tuple(unit if a == axis else s for a, s in enumerate(at.strides))
-    return x, Layout(tuple(shape[a] for a in rest), tuple(strides[a] for a in rest), at.offset)
+    return x, _without(Layout(shape, strides, at.offset), (taps,))
 
 
 def _put_grad(g: Value, y: Value, base: Value, x: Value) -> tuple[Value | None, ...]:
