@@ -177,11 +177,9 @@ def _weighted(
 
 def _stepping(axes: Sequence[Axis], lanes: Sequence[int], accesses: Sequence[_Access]) -> set[tuple[int, int]]:
     """Pairs of an axis for lanes and another along which an access is contiguous, while it is strided along the lanes."""
-    return {
-        (lane, short) for short, (extent, _) in enumerate(axes) if extent > 1
-        for lane in lanes if lane != short
-        for weight, strides in accesses if weight == 1 and strides[short] == 1 < strides[lane] <= MOST_STRIDE
-    }
+    found = [strides for weight, strides in accesses if weight == 1 and 1 in strides]
+    return {(lane, short) for short, (extent, _) in enumerate(axes) if extent > 1 for strides in found if strides[short] == 1
+            for lane in lanes if lane != short and 1 < strides[lane] <= MOST_STRIDE}
 
 
 def _lane_score(

@@ -7,6 +7,7 @@ elements is needed at each point of the loop nest. Views only change maps, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import mul
 from typing import NamedTuple
 
 from genesis.ir.dtypes import DType
@@ -30,6 +31,8 @@ from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import SCANS, InstructionAttrs, Kernel, KernelArg
 from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
+
+_INNERMOST = (COLUMN, FULL, ROW, FINAL, "uniform").index  # the order of levels
 
 
 class Store(NamedTuple):
@@ -174,7 +177,7 @@ class _Build:
         self.partition = partition
         self.group = group
         self.axes = axes
-        self.extents = [extent for extent, _ in axes]
+        self.extents, self.reduced = [extent for extent, _ in axes], [reduced for _, reduced in axes]
         self.instructions: list[UnboundInstruction] = []
         self.memo: dict[tuple[int, IndexMap], int] = {}
         self.reads: dict[int, None] = {}
@@ -267,17 +270,14 @@ class _Build:
 
     def level_and_step(self, args: Sequence[int]) -> tuple[str, int]:
         """The level and step of an elementwise value: the innermost level and the latest step of its arguments."""
-        levels = [self.instructions[a].level for a in args]
-        step = max((self.instructions[a].step for a in args), default=0)
-        level = next((level for level in (COLUMN, FULL, ROW, FINAL) if level in levels), "uniform")
-        return level, step
+        read = [self.instructions[a] for a in args]
+        return min([i.level for i in read], key=_INNERMOST, default="uniform"), max([i.step for i in read], default=0)
 
     def _level_of(self, at: IndexMap) -> str:
         """The level of a load, by its map: once a row if it varies along no reduced axis."""
-        used = [axis for axis, s in enumerate(at.strides) if s]
-        if not used:
+        if not any(at.strides):
             return "uniform"
-        return FULL if any(self.axes[a][1] for a in used) or not any(r for _, r in self.axes) else ROW
+        return FULL if not any(self.reduced) or any(map(mul, at.strides, self.reduced)) else ROW
 
     def _source(self, index: int, node: Node, at: IndexMap) -> int:
         if node.op == "input":

@@ -100,9 +100,11 @@ class _Search:
     def loop(self, at: int, points: int, end: int | None = None) -> _Found | None:
         """The loop over the chain that begins with stage `at`, before stage `end` if given; None if it saves nothing."""
         calls, end = self._chain(at, points, len(self.stages) if end is None else end)
+        if len(calls) < 2:
+            return None
         written = Counter(value for call in calls for value in call.writes)
         in_parts = [value for value, times in written.items() if times > 1]
-        if len(calls) < 2 or not (in_parts or any(isinstance(call, Product) for call in calls)):
+        if not in_parts and not any([isinstance(call, Product) for call in calls]):
             return None
         inside = Counter(value for call in calls for value in call.reads)
         # A value that only these calls touch is never whole in memory: a tile per worker is enough.
@@ -139,17 +141,19 @@ class _Search:
         written: set[int] = set()
         later: set[int] = set()  # accumulated over the points, or written out of order: complete only after the loop
         while at < end and len(calls) + len(stages[at]) <= LONGEST:
-            found = [call for call in stages[at] if isinstance(call, KernelCall | Product)]
+            found = [call for call in stages[at] if isinstance(call, (KernelCall, Product))]
             found = [_by_terms(call, points, call.only if sequential else "")  # type: ignore[union-attr]
                      if self._adds_up(call, written, points) else call for call in found]
-            if not found or not all(self._follows(call, written, later, points) for call in found):
+            if not found or not all([self._follows(call, written, later, points) for call in found]):
                 break
             calls += found
-            if not sequential or not all(written.isdisjoint(call.reads) for call in found):
+            if not sequential or not all([written.isdisjoint(call.reads) for call in found]):
                 last = len(calls), at + 1
-            later.update(value for call in found for value in call.writes if (isinstance(call, Product) and call.summed)
-                         or not self._stays(call, call.writes, written, points))
-            written.update(value for call in found for value in call.writes if value not in later)
+            for call in found:
+                if (isinstance(call, Product) and call.summed) or not self._stays(call, call.writes, written, points):
+                    later.update(call.writes)
+            for call in found:
+                written.update([value for value in call.writes if value not in later])
             at += 1
         return calls[: last[0]], last[1]
 
