@@ -52,8 +52,9 @@ from genesis.ops.views import put_value, reshape_value
 # The least tiles of a group, for products and for sums over tiles, which add to a result each time: so fewer only where those
 # of both sides stay in a second-level cache. Of 32 and 64 channels of 16 x 16, sums take 5.3 to 6.3 ms so, and 7.7 to 8.7.
 GROUP, FEW_TERMS, TERMS = 96, 128, 256
-# Of four by four results. Zen 4, 64 channels, sums: of 16 images of 32 x 32, 32 tiles 7.1 ms, 64 8.8; of 8 of 56 x 56, 28 tiles
-# 8.9, 98 15.1.
+# Of four by four results, where rows fill vectors or the kernels of all channels stay in such a cache: there few tiles read
+# them. Zen 4, 64 channels, sums: of 16 images of 32 x 32, 32 tiles 7.1 ms, 64 8.8; of 8 of 56 x 56, 28 tiles 8.9, 98 15.1; of
+# 32 of 8 x 8 with both gradients, 32 tiles 2.6 ms, 128 3.5; 256 channels of these, 128 tiles 36 ms, 32 41.
 GROUP_OF_FOUR = 24
 
 
@@ -132,11 +133,12 @@ class _Groups(NamedTuple):
         return (image, row, column) if self.is_wide else (row, column, image)
 
 
-def _groups(windows: Windows, least: int) -> _Groups:
+def _groups(windows: Windows, out: int, least: int) -> _Groups:
     """Groups of `least` tiles or slightly more, with full vectors; a single group if images do not divide into such."""
     side = windows.side
-    least = least if side == 2 else GROUP_OF_FOUR
     rows, columns = windows.height // side, windows.width // side
+    if side == 4 and (columns >= LANES or 4 * 46 * out * windows.channels <= 2 * CACHE):
+        least = GROUP_OF_FOUR
     if rows * columns >= least:
         return _Groups(windows, side, 1, next(r for r in range(1, rows + 1) if rows % r == 0 and r * columns >= least))
     least_images = max(-(-least // (rows * columns)), 1 if columns >= LANES else LANES)
@@ -153,7 +155,7 @@ def _convolved(weights: Value, source: Value, windows: Windows, shape: Shape) ->
         inside = part(y, (*shape[:-1], windows.height, windows.width), rows, 0)
         return assembled([(inside, Layout(inside.shape, contiguous_strides(inside.shape), 0))], shape)
     out, channels, positions = shape[-2], windows.channels, windows.positions
-    groups = _groups(windows, GROUP)
+    groups = _groups(windows, out, GROUP)
     kernel = [[part(weights, (out, channels), (9 * channels, 9), 3 * i + j) for j in range(3)] for i in range(3)]
     left = stacked(factors(both(kernel, transform_kernel(groups.side))), 0, times=groups.number)
     y = _product(left, _tiles(source, groups, "result"))
@@ -204,7 +206,7 @@ def _weights(gradient: Value, source: Value, windows: Windows, shape: Shape) -> 
         rows = contiguous_strides((*lead, windows.height, windows.width))
         gradient = put_value(None, inside, Layout(inside.shape, rows, 0), (*lead, windows.positions))
     out, channels, positions = shape[-2], windows.channels, windows.positions
-    groups = _groups(windows, FEW_TERMS if 16 * 4 * (out + channels) * FEW_TERMS <= 2 * CACHE else TERMS)
+    groups = _groups(windows, out, FEW_TERMS if 16 * 4 * (out + channels) * FEW_TERMS <= 2 * CACHE else TERMS)
     here = _tile_origins(gradient, groups, out, (positions * out, positions, windows.width, 1), 0, "gradient", 0)
     given = here.parts((*groups.outer, out, *groups.inner), groups.side)
     left = stacked(factors_of_gradient(both(given, transform_gradient)), 2)
