@@ -224,7 +224,7 @@ def _continued(
         key = *key, tuple(given)
     if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
         return call(operation, arguments, attributes, bare)
-    if key not in trace.step.children and (again := _otherwise(trace, key, operation, arguments, attributes)):
+    if key not in trace.step.children and (again := _otherwise(trace, key, arguments, attributes, code, offset)):
         trace.closed = trace.done
         return call(*again, bare)
     trace.lines.append((len(trace.nodes), code, offset, innermost.scope, key))
@@ -260,12 +260,13 @@ def _stepped(
 
 
 def _otherwise(
-    trace: Trace, key: Key, operation: Operation, arguments: CallArguments, attributes: Attributes | None
+    trace: Trace, key: Key, arguments: CallArguments, attributes: Attributes | None, code: CodeType | None, offset: int
 ) -> tuple[Operation, CallArguments, Attributes | None] | None:
     """The call to make instead of one that is new here: with numbers for tensors, a view's offset as an argument, or alone."""
+    operation = key[0]
     if reads_numbers(operation, arguments, attributes):
         return operation, *with_numbers_read(operation, arguments, attributes)
-    with_argument = with_offset_as_argument(trace, key, arguments, attributes)
+    with_argument = with_offset_as_argument(trace, key, arguments, attributes, code, offset)
     return (operation, arguments, attributes) if with_argument is None and ended_before(trace) else with_argument
 
 

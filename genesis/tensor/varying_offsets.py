@@ -17,7 +17,6 @@ from genesis.ir.shapes import Shape, numel
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.handle import CallArguments, Tensor, tensor_of
-from genesis.tracing.source_line import user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import Key, TrieNode
@@ -36,7 +35,7 @@ _planned: WeakKeyDictionary[TrieNode, dict[_Place, dict[Key, int]]] = WeakKeyDic
 
 
 def with_offset_as_argument(
-    trace: Trace, key: Key, arguments: CallArguments, attributes: Attributes | None
+    trace: Trace, key: Key, arguments: CallArguments, attributes: Attributes | None, code: CodeType | None, instruction: int
 ) -> tuple[Operation, CallArguments, None] | None:
     """The call that takes a view's offset as an argument of the program, for a call that is new in the trie.
 
@@ -46,14 +45,13 @@ def with_offset_as_argument(
     if not (operation.is_view or operation.name == "put") or thread_state.recorder is not None or thread_state.deferred:
         return None
     first = arguments[0]
-    if attributes or not isinstance(first, Tensor) or first.dtype in STORED:
+    if code is None or attributes or not isinstance(first, Tensor) or first.dtype in STORED:
         return None
-    code, instruction = user_line()
     try:
         at = _layout(operation, first.shape, *arguments[2 if operation.name == "put" else 1 :])
     except (ValueError, TypeError, IndexError):  # which the definition raises, too, or lists
         return None
-    if at is None or code is None:
+    if at is None:
         return None
     place = instruction, operation, first.shape, at.shape, at.strides
     if not _varies(code, place, at.offset, trace.step, key):
