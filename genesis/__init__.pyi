@@ -306,7 +306,7 @@ inverse = inv
 less = lt
 less_equal = le
 long = int64
-def moveaxis(self: Tensor, source: Extents, destination: Extents) -> Tensor:
+def moveaxis(input: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the positions `destination`, the others in their order."""
 multiply = mul
 negative = neg

@@ -28,7 +28,7 @@ ABSENT = object()
 
 def is_module(path: str) -> bool:
     """Whether there is a module of that path, in PyTorch or in the table."""
-    return path in modules() or path in MODULES or is_open(path) or _is_below(path)
+    return path in modules() or path in MODULES or is_open(path) or any(name.startswith(path + ".") for name in _paths())
 
 
 def source_of(path: str) -> Sequence[object]:
@@ -38,10 +38,6 @@ def source_of(path: str) -> Sequence[object]:
         path = path.rpartition(".")[0]
         known = MODULES.get(f"{path}.*")
     return known or ()
-
-
-def _is_below(path: str) -> bool:
-    return any(name.startswith(path + ".") for name in _paths())
 
 
 @cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Protocol
 
 from genesis.ir.annotations import Tree
@@ -61,9 +62,12 @@ class LocalReduction:
 
     def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
         """The sum of `tensors`, of one shape and dtype, on each of `devices`."""
-        total, *rest = moved(tensors, devices[0])
-        for tensor in rest:
-            total = total + tensor
+        return self._spread(self._sum(tensors, devices[0]), devices)
+
+    def _sum(self, tensors: Sequence[Tensor], device: Device) -> Tensor:
+        return reduce(add, moved(tensors, device))
+
+    def _spread(self, total: Tensor, devices: Sequence[Device]) -> list[Tensor]:
         return [moved([total], device)[0] for device in devices]
 
 

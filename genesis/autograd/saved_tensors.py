@@ -7,12 +7,13 @@ is for saving to disk, to another device, or as a quantized copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
 from genesis.ir.annotations import AnyFunction, Options, Tree
+from genesis.ir.replayable import replayable
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime.devices import Device
 from genesis.tensor.call_modes import FunctionMode
@@ -21,6 +22,7 @@ from genesis.tensor.handle import Tensor, is_written_since, root_of, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.modes import autocast
 from genesis.tracing.state import current_trace, recording, thread_state, undivided
+from genesis.tracing.trace import Array, Trace
 
 __all__ = ["save_on_cpu", "saved_tensors_hooks"]
 
@@ -108,16 +110,7 @@ class saved_tensors_hooks(FunctionMode):
             tensors = iter([tensor_of(array, array.node.differentiable) for array in starts])
             args, kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
             results = leaves_of(function(*args, **kwargs))
-        for result, gradient in zip(results, gradients, strict=True):
-            if gradient is not None:
-                inner.start(result, gradient)
-
-        def answers() -> list[Tensor | None]:
-            arrived_at = inner.pending.get(trace, {})
-            arrived = [arrived_at.pop(a.index, None) if a.node.differentiable else None for a in starts]
-            return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
-
-        return Deferred(inner, answers)
+        return passed_back(inner, trace, starts, results, gradients)
 
     def _unpacked(self, held: Any, shape: Any, dtype: Any) -> Tensor:
         found = self.unpack_hook(held)
@@ -125,6 +118,23 @@ class saved_tensors_hooks(FunctionMode):
             got = f"{found.dtype.name} {found.shape}" if isinstance(found, Tensor) else type(found).__name__
             raise RuntimeError(f"saved_tensors_hooks: unpack_hook returned {got}; want what was packed, {dtype.name} {shape}")
         return found
+
+
+@replayable
+def passed_back(
+    inner: BackwardPass, trace: Trace, starts: Sequence[Array], results: Iterable[Tree], gradients: Iterable[Tensor | None]
+) -> Deferred:
+    """The gradients of `starts`, arrays of a trace, by the pass `inner` from `results` with these gradients."""
+    for result, gradient in zip(results, gradients, strict=True):
+        if gradient is not None:
+            inner.start(result, gradient)
+
+    def answers() -> list[Tensor | None]:
+        arrived_at = inner.pending.get(trace, {})
+        arrived = [arrived_at.pop(array.index, None) if array.node.differentiable else None for array in starts]
+        return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
+
+    return Deferred(inner, answers)
 
 
 class save_on_cpu(saved_tensors_hooks):

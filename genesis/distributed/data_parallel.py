@@ -13,6 +13,7 @@ import numpy as np
 
 from genesis.autograd.after_backward import queue_callback
 from genesis.autograd.custom import Context
+from genesis.autograd.data_parallel import LocalReduction
 from genesis.autograd.function import Function
 from genesis.distributed.communication_hooks import BUILTIN, BuiltinCommHookType, CommunicationHook, GradBucket
 from genesis.distributed.flat import joined, put
@@ -27,7 +28,7 @@ from genesis.nn.module import Module
 from genesis.pytree import map_tree
 from genesis.runtime.devices import Device
 from genesis.runtime.groups import Collective
-from genesis.tensor.dispatch import array_of, filled, moved
+from genesis.tensor.dispatch import array_of, filled
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import refuse
@@ -253,7 +254,7 @@ class _Followed(Function):
         return gradient
 
 
-class GroupReduction:
+class GroupReduction(LocalReduction):
     """The `reducer=` of `DataParallel` and `GradManager` that averages (or sums) gradients over a group.
 
     >>> genesis.distributed.init_process_group()
@@ -267,10 +268,7 @@ class GroupReduction:
 
     def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
         """The sum of `tensors`, averaged over the ranks, once on each of `devices`."""
-        total, *rest = moved(tensors, devices[0])
-        for tensor in rest:
-            total = total + tensor
-        return [moved([found], device)[0] for found in [all_reduce(total, self._op, self._group)] for device in devices]
+        return self._spread(all_reduce(self._sum(tensors, devices[0]), self._op, self._group), devices)
 
 
 def _recorded_at(parameter: Tensor) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any, NamedTuple
 
-from genesis.distributed.nn.functional import all_reduce, collective
+from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import ProcessGroup
 from genesis.distributed.tensor.dtensor import distribute_tensor
+from genesis.distributed.tensor.sharded_parameter import joint_norm
 from genesis.ir.errors import ArgumentError
 from genesis.nn.parameter import Parameter
 from genesis.ops import collective as rows
@@ -22,10 +22,7 @@ class Rows(NamedTuple):
 
     def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
         """The norm over all ranks, from the norm of this rank's rows."""
-        if norm_type == inf:
-            norm = all_reduce(norm, "max", self.group)
-        else:
-            norm = all_reduce(norm**norm_type, "sum", self.group) ** (1 / norm_type)
+        norm = joint_norm(norm, norm_type, self.group)
         return norm if self.within is None else self.within.norm_of_all(norm, norm_type)  # type: ignore[no-any-return]
 
 

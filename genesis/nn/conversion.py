@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from genesis.functions.creation import empty
-from genesis.ir.annotations import Arguments, Options
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from genesis.nn.members import members_of, pairs_of
 from genesis.nn.parameter import Parameter, UninitializedTensorMixin
@@ -33,8 +32,8 @@ class Convertible:
 
         Raises TypeError for a dtype that is not floating.
         """
-        for dtype in _dtypes(args, kwargs):
-            if not dtype.is_floating_point:
+        for dtype in (*args, *kwargs.values()):
+            if isinstance(dtype, DType) and not dtype.is_floating_point:
                 raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
         others = [a for a in args if not isinstance(a, DType)]
         options = {name: value for name, value in kwargs.items() if not isinstance(value, DType)}
@@ -117,7 +116,3 @@ class Convertible:
     def bfloat16(self) -> Self:
         """Convert floating parameters and buffers to bfloat16."""
         return self.to(bfloat16)
-
-
-def _dtypes(args: Arguments, kwargs: Options) -> list[DType]:
-    return [a for a in (*args, *kwargs.values()) if isinstance(a, DType)]

@@ -34,6 +34,13 @@ class _Hooks:
         self.backward_before: OrderedDict[int, Hook] = OrderedDict()
         self.backward_after: OrderedDict[int, Hook] = OrderedDict()
 
+    def add_after(self, hook: Hook, with_kwargs: bool, prepend: bool, always_call: bool) -> RemovableHandle:
+        after = _After(hook, with_kwargs)
+        handle = _registered(self.after, hook, after, prepend)
+        if always_call:
+            self.failed[handle.id] = after
+        return handle
+
     def joined(self, others: _Hooks) -> _Hooks:
         """These hooks, and behind them `others`."""
         made = _Hooks()
@@ -179,12 +186,7 @@ class Hooked:
         [(4, 2)]
         """
 
-        after = _After(hook, with_kwargs)
-        hooks = self._own_hooks()
-        handle = _registered(hooks.after, hook, after, prepend)
-        if always_call:
-            hooks.failed[handle.id] = after
-        return handle
+        return self._own_hooks().add_after(hook, with_kwargs, prepend, always_call)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, gradients)` when the gradients of the module's results are there; what it returns, unless None,
@@ -238,11 +240,7 @@ def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False, alway
     >>> names
     ['ReLU', 'Sequential']
     """
-    hooks, after = _of_all(), _After(hook, with_kwargs)
-    handle = _registered(hooks.after, hook, after, False)
-    if always_call:
-        hooks.failed[handle.id] = after
-    return handle
+    return _of_all().add_after(hook, with_kwargs, False, always_call)
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
@@ -271,5 +269,5 @@ def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend
 replayable_module(__name__, but=(
     "register_forward_pre_hook", "register_forward_hook", "register_full_backward_pre_hook", "register_full_backward_hook",
     "register_backward_hook", "_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "register_module_forward_pre_hook",
-    "register_module_forward_hook", "register_module_full_backward_pre_hook", "register_module_full_backward_hook",
+    "register_module_forward_hook", "register_module_full_backward_pre_hook", "register_module_full_backward_hook", "add_after",
 ))

@@ -670,7 +670,7 @@ def igammac(input: Operand, other: Operand) -> Tensor:
     """The regularized upper incomplete gamma function."""
 def igammac_(input: Tensor, other: Operand) -> Tensor:
     """`igammac`, in place."""
-def imag(self: Tensor) -> Tensor:
+def imag(input: Tensor) -> Tensor:
     """The imaginary parts. Raises TypeError for a real tensor."""
 def index_add_(input: Tensor, dim: Int, index: Tensor, source: Tensor, *, alpha: Float = 1) -> Tensor:
     """`index_add`, in place."""
@@ -959,7 +959,7 @@ def modified_bessel_k0(input: Tensor) -> Tensor:
     """The modified Bessel function K0."""
 def modified_bessel_k1(input: Tensor) -> Tensor:
     """The modified Bessel function K1."""
-def moveaxis(self: Tensor, source: Extents, destination: Extents) -> Tensor:
+def moveaxis(input: Tensor, source: Extents, destination: Extents) -> Tensor:
     """The axes `source` moved to the positions `destination`, the others in their order."""
 def mse_loss(
     input: Operand, target: Operand, size_average: Bool | None = None, reduce: Bool | None = None, reduction: str = 'mean',
@@ -1121,7 +1121,7 @@ def rad2deg(input: Tensor) -> Tensor:
     """As `numpy.rad2deg`."""
 def rad2deg_(input: Tensor) -> Tensor:
     """`rad2deg`, in place."""
-def real(self: Tensor) -> Tensor:
+def real(input: Tensor) -> Tensor:
     """The real parts; a real tensor itself."""
 def reciprocal(input: Tensor) -> Tensor:
     """1 / x."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
+from genesis.autograd.saved_tensors import passed_back
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -96,16 +97,7 @@ def _recomputed(
             trace = current_trace(device)
         inner = BackwardPass(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))
         results = again([tensor_of(array, array.node.differentiable) for array in copies])
-    for result, gradient in zip(results, gradients, strict=True):
-        if gradient is not None:
-            inner.start(result, gradient)
-
-    def answers() -> list[Tensor | None]:
-        arrived_at = inner.pending.get(trace, {})
-        arrived = [arrived_at.pop(array.index, None) for array in copies]
-        return [None if array is None else tensor_of(array, array.node.differentiable) for array in arrived]
-
-    return Deferred(inner, answers)
+    return passed_back(inner, trace, copies, results, gradients)
 
 
 def checkpoint_sequential(

@@ -49,27 +49,11 @@ def test_a_row_that_is_not_public_is_no_function():
 
 def test_methods_are_pickled_by_the_places_where_they_stand():
     methods = [getattr(genesis.Tensor, name) for name in dir(genesis.Tensor)]
-    removed = {"eig", "lstsq", "reinforce", "solve", "symeig"}  # which raise an error that says what to call instead
-    functions = [method for method in methods if isinstance(method, FunctionType) and method.__name__ not in removed]
-    assert len(functions) > 500
-    for function in functions:
-        assert pickle.loads(pickle.dumps(function)) is function
-    assert genesis.Tensor.numel.__qualname__ == "Tensor.numel" and genesis.Tensor.__iadd__.__name__ == "__iadd__"
+    assert not [method for method in methods if isinstance(method, FunctionType) and "<" in method.__qualname__]
+    for name in ("numel", "add_", "absolute_", "__add__", "__radd__", "__iadd__", "double", "view_as", "new_zeros", "is_signed",
+                 "coalesce", "squeeze_", "index_add_", "dim", "detach"):
+        function = getattr(genesis.Tensor, name)
+        assert pickle.loads(pickle.dumps(function)) is function and function.__qualname__ == f"Tensor.{name}"
+        assert function.__name__ == name
     assert pickle.loads(pickle.dumps(genesis.Tensor.exp)) is genesis.exp and genesis.exp.__module__ == "genesis"
     assert pickle.loads(pickle.dumps(genesis.dropout)) is genesis.dropout
-
-
-@pytest.mark.parametrize("name", ["is_complex", "is_floating_point", "is_signed", "is_conj", "is_neg", "is_inference", "numel",
-                                  "clone", "conj", "real", "t", "ravel", "adjoint", "resolve_neg"])
-def test_functions_of_one_tensor_take_it_by_name(name):
-    x = genesis.ones(2, 3)
-    assert str(getattr(genesis, name)(input=x)) == str(getattr(genesis, name)(x))
-
-
-def test_functions_take_their_first_arguments_by_name():
-    x = genesis.ones(2, 3)
-    assert genesis.movedim(input=x, source=0, destination=1).shape == (3, 2)
-    assert genesis.broadcast_to(input=x[0], size=(4, 3)).shape == (4, 3)
-    assert genesis.masked_fill(input=x, mask=x > 0, value=2.0).sum().item() == 12
-    assert genesis.is_same_size(input=x, other=x)
-    assert genesis.promote_types(type1=genesis.int8, type2=genesis.int16) is genesis.int16

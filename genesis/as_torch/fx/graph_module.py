@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import linecache
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from genesis.as_torch.fx.graph import Graph
@@ -32,7 +33,7 @@ class GraphModule(Module):
             self.training = root.training
         for node in graph.nodes:
             if node.op in ("call_module", "get_attr"):
-                _put(self, node.target, _found(root, node.target) if isinstance(root, Module) else root[node.target])
+                _put(self, node.target, attrgetter(node.target)(root) if isinstance(root, Module) else root[node.target])
         self.graph = graph
 
     @property
@@ -70,7 +71,7 @@ class GraphModule(Module):
     def delete_submodule(self, target: str) -> bool:
         """Remove the layer at a path; returns whether there was one."""
         path, _, name = target.rpartition(".")
-        owner = _found(self, path) if path else self
+        owner = attrgetter(path)(self) if path else self
         if not isinstance(vars(owner).get(name), Module):
             return False
         delattr(owner, name)
@@ -97,7 +98,7 @@ class GraphModule(Module):
         graph = Graph()
         values: dict[Any, Any] = {}
         graph.output(graph.graph_copy(self.graph, values))
-        parts = {node.target: _found(self, node.target) for node in graph.nodes if node.op in ("call_module", "get_attr")}
+        parts = {node.target: attrgetter(node.target)(self) for node in graph.nodes if node.op in ("call_module", "get_attr")}
         made = GraphModule(copy.deepcopy(parts, memo), graph, self._get_name())
         made.training = self.training
         memo[id(self)] = made
@@ -117,15 +118,7 @@ class _CodeOnlyModule(Module):
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
     """Give a module the layer or tensor that another one has at a path."""
-    _put(to_module, target, _found(from_module, target))
-
-
-def _found(root: Module, path: str) -> Any:
-    """The attribute at a path. Raises AttributeError if there is none."""
-    found: Any = root
-    for part in path.split("."):
-        found = getattr(found, part)
-    return found
+    _put(to_module, target, attrgetter(target)(from_module))
 
 
 def _put(root: Module, path: str, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from genesis.as_torch.fx.graph import Graph
@@ -58,10 +59,7 @@ class Interpreter:
 
     def fetch_attr(self, target: str) -> Any:
         """The module's attribute at a path."""
-        found: Any = self.module
-        for part in target.split("."):
-            found = getattr(found, part)
-        return found
+        return attrgetter(target)(self.module)
 
     # ---- kinds of nodes ----
     def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from genesis.as_torch.fx.node import Node, map_aggregate
+from genesis.as_torch.fx.node import Argument, Node, map_aggregate
 
 
 class Recorder(Protocol):
@@ -32,9 +32,7 @@ class Proxy:
         cls, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Proxy:
         """The node of a call outside of a trace."""
-        found: list[Proxy] = []
-        map_aggregate((tuple(args), kwargs or {}), lambda leaf: found.append(leaf) if isinstance(leaf, Proxy) else None)
-        return found[0].tracer.create_proxy("call_function", func, tuple(args), kwargs or {})
+        return proxies_in((args, kwargs))[0].tracer.create_proxy("call_function", func, tuple(args), kwargs or {})
 
     def __getattr__(self, name: str) -> Attribute:
         if name.startswith("__"):
@@ -85,6 +83,13 @@ class Attribute(Proxy):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+def proxies_in(given: Argument) -> list[Proxy]:
+    """The proxies among arguments."""
+    found: list[Proxy] = []
+    map_aggregate(given, lambda leaf: found.append(leaf) if isinstance(leaf, Proxy) else None)
+    return found
 
 
 def _operator(function: Callable[..., Any], reflected: bool = False) -> Callable[..., Proxy]:

@@ -12,7 +12,7 @@ from typing import Any
 from genesis.as_torch.fx.graph import Graph
 from genesis.as_torch.fx.graph_module import GraphModule
 from genesis.as_torch.fx.node import Argument, Node, map_aggregate
-from genesis.as_torch.fx.proxy import Proxy
+from genesis.as_torch.fx.proxy import Proxy, proxies_in
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.nn.module import Module
@@ -41,16 +41,9 @@ class _Calls(FunctionMode):
         self._tracer = tracer
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
-        if _has_proxy(args) or _has_proxy([*kwargs.values()]):
+        if proxies_in((args, kwargs)):
             return self._tracer.create_proxy("call_function", function, tuple(args), dict(kwargs))
         return function(*args, **kwargs)
-
-
-def _has_proxy(tree: Argument) -> bool:
-    found: list[Proxy] = []
-    map_aggregate(tree if isinstance(tree, list | dict) else tuple(tree), lambda leaf: (
-        found.append(leaf) if isinstance(leaf, Proxy) else None))
-    return bool(found)
 
 
 class Tracer:
@@ -177,7 +170,7 @@ class Tracer:
 
     def _module_call(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         def call(module: Module, *args: Any, **kwargs: Any) -> Any:
-            if not _has_proxy(args) and not _has_proxy([*kwargs.values()]):
+            if not proxies_in((args, kwargs)):
                 return plain(module, *args, **kwargs)
             return self.call_module(module, module.forward, args, kwargs)
 
@@ -186,7 +179,7 @@ class Tracer:
     def _noted(self, function: AnyFunction) -> AnyFunction:
         @functools.wraps(function)
         def noted(*args: Any, **kwargs: Any) -> Any:
-            if _has_proxy(args) or _has_proxy([*kwargs.values()]):
+            if proxies_in((args, kwargs)):
                 return self.create_proxy("call_function", function, args, kwargs)
             return function(*args, **kwargs)
 

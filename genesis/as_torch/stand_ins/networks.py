@@ -76,10 +76,6 @@ class SDPAParams:
         self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
 
 
-def _none() -> list[str]:
-    return []
-
-
 _note = "Results are the same at each call; see the documentation of genesis."
 _types = ("any", "1", "2", "3", "4", "5", "6", "any_opt", "2_opt", "3_opt")
 COMMON_TYPES: dict[str, object] = {
@@ -100,5 +96,5 @@ FUNCTIONAL: dict[str, object] = {
 ATTENTION: dict[str, object] = {
     "SDPAParams": SDPAParams, "WARN_FOR_UNFUSED_KERNELS": False, "can_use_efficient_attention": no,
     "can_use_flash_attention": no, "activate_flash_attention_impl": nothing, "restore_flash_attention_impl": nothing,
-    "register_flash_attention_impl": nothing, "current_flash_attention_impl": nothing, "list_flash_attention_impls": _none,
+    "register_flash_attention_impl": nothing, "current_flash_attention_impl": nothing, "list_flash_attention_impls": lambda: [],
 }

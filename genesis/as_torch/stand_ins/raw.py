@@ -246,10 +246,11 @@ def _network(kind: str, states: int) -> AnyFunction:
         sizes = {"hidden_size": params[-2].shape[0] // 4 if kind == "LSTM" else hidden}
         if projected:
             sizes = {"hidden_size": params[per_end].shape[1], "proj_size": params[per_end].shape[0]}
+        nonlinearity = {"nonlinearity": kind.partition("_")[2].lower()} if "_" in kind else {}
         with genesis.random.fork_rng():
             made: Any = getattr(genesis.nn, kind.partition("_")[0])(
                 params[0].shape[1], num_layers=layers, bias=has_biases, dropout=dropout, bidirectional=bidirectional,
-                batch_first=not packed and bool(settings[5]), **sizes, **_nonlinearity(kind))
+                batch_first=not packed and bool(settings[5]), **sizes, **nonlinearity)
         made.train(train)
         input = PackedSequence(data, given[0]) if packed else data
         named = dict(zip([name for name, _ in made.named_parameters()], params, strict=True))
@@ -259,10 +260,6 @@ def _network(kind: str, states: int) -> AnyFunction:
     network.__name__ = network.__qualname__ = kind.lower()
     network.__doc__ = f"`nn.{kind}`: (output, *state) of a sequence, or packed data and its batch sizes; state; parameters."
     return network
-
-
-def _nonlinearity(kind: str) -> dict[str, str]:
-    return {"nonlinearity": kind.partition("_")[2].lower()} if "_" in kind else {}
 
 
 gru, lstm, rnn_tanh, rnn_relu = _network("GRU", 1), _network("LSTM", 2), _network("RNN_TANH", 1), _network("RNN_RELU", 1)

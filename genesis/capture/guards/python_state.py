@@ -18,18 +18,10 @@ from genesis.capture.guards.attributes import MISSING, Attributes
 from genesis.capture.guards.contents import UNKNOWN
 from genesis.capture.guards.kinds import is_librarys
 from genesis.capture.guards.opcodes import CodeNames, names_in
-from genesis.tensor.handle import Tensor
 
 
 class Guards(Attributes):
     """The lines of the function, their constants, and the objects whose attributes are guarded by name."""
-
-    def __init__(
-        self, refuse: Callable[[str], None], reach: Callable[[Tensor, str], None],
-        add_argument: Callable[[str, Tensor, str], None],
-    ) -> None:
-        super().__init__(refuse, reach, add_argument)
-        self.enter(Tensor, "Tensor")
 
     # ---- code ----
 

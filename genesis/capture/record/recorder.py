@@ -61,6 +61,7 @@ class Recorder:
         self._handles: list[Array] = []  # on the programs' results: `outputs` has them by their ids, so they must stay alive
         # ---- what a check compares ----
         self.guards = Guards(self.refuse, self._reach, self._add_argument)
+        self.guards.enter(Tensor, "Tensor")
         self.arguments: Any = None
         self.pinned: set[int] = set()  # leaves that are also reached by name: replays hold for that very tensor
         self.fixed: set[Source] = set()  # numbers that Python looked at: replays hold for this value

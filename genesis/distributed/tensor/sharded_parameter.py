@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.nn.functional import all_reduce
+from genesis.distributed.process_group import ProcessGroup
 from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
 from genesis.distributed.tensor.placement_types import Placement, Shard
 from genesis.functions.from_data import tensor as tensor_from
@@ -38,9 +40,7 @@ class Sharding:
         """The norm over all ranks' parts, from this rank's `norm`."""
         for axis, placement in enumerate(self.placements):
             if isinstance(placement, Shard):
-                group = self.device_mesh.get_group(axis)
-                norm = (all_reduce(norm, "max", group) if norm_type == float("inf")
-                        else all_reduce(norm**norm_type, "sum", group) ** (1 / norm_type))
+                norm = joint_norm(norm, norm_type, self.device_mesh.get_group(axis))
         return norm
 
     def __eq__(self, other: object) -> bool:
@@ -48,6 +48,13 @@ class Sharding:
 
     def __hash__(self) -> int:
         return hash((self.device_mesh, self.placements))
+
+
+def joint_norm(norm: Tensor, norm_type: float, group: ProcessGroup) -> Tensor:
+    """The norm of the parts that a group's ranks have, by those of the parts."""
+    if norm_type == inf:
+        return all_reduce(norm, "max", group)
+    return all_reduce(norm**norm_type, "sum", group) ** (1 / norm_type)
 
 
 class LocalParameter(Parameter):

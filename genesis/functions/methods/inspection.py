@@ -66,7 +66,7 @@ def size(self: Tensor) -> ElementCount:
 Tensor.size = _Counted(size)  # type: ignore[assignment, method-assign]
 
 
-def _define_properties(
+def define_properties(
     show: Callable[[AnyFunction], object], kind: builtins.type, properties: Mapping[str, tuple[str, AnyFunction]]
 ) -> None:
     """Define attributes (or methods, by `show`) of one type, each from an expression."""
@@ -75,19 +75,21 @@ def _define_properties(
         show(expression if name == "storage_offset" else replayable(expression))
 
 
-_define_properties(attribute, Device, {"device": ("Where the tensor's memory is.", lambda self: array_of(self).device)})
-_define_properties(attribute, bool, {
+define_properties(attribute, Device, {"device": ("Where the tensor's memory is.", lambda self: array_of(self).device)})
+define_properties(attribute, bool, {
     "is_cpu": ("Whether the tensor is on the CPU.", lambda self: array_of(self).device.type == "cpu"),
     "is_cuda": ("Whether the tensor is on a CUDA device.", lambda self: array_of(self).device.type == "cuda"),
     **{f"is_{kind}": (f"Always False: genesis has no devices of type {kind!r}.", lambda self: False)
        for kind in ("ipu", "maia", "mps", "mtia", "vulkan", "xpu")},
     "is_mkldnn": ("Always False: genesis has no layouts of oneDNN.", lambda self: False),
+    **{f"is_{kind}": ("False: this one is dense.", lambda self: False) for kind in ("sparse", "nested")},
+    "is_quantized": ("False: there are no quantized tensors here.", lambda self: False),
 })
-_define_properties(attribute, int, {
+define_properties(attribute, int, {
     "itemsize": ("Bytes in one element.", lambda self: self.dtype.itemsize),
     "nbytes": ("Bytes in all elements.", lambda self: product(self.shape) * self.dtype.itemsize),
 })
-_define_properties(method, int, {
+define_properties(method, int, {
     "dim": ("The number of axes.", lambda self: len(self.shape)),
     "ndimension": ("The number of axes.", lambda self: len(self.shape)),
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
@@ -240,21 +242,5 @@ def is_meta(self: Tensor) -> bool:
     """
     return self.device is META
 
-
-# ---- kinds of tensors that genesis does not have ----
-def _never(name: str, kind: str) -> None:
-    def answer(self: Tensor) -> bool:
-        return False
-
-    answer.__name__ = answer.__qualname__ = name
-    there = "this one is dense" if kind in ("sparse", "nested") else f"there are no {kind} tensors here"
-    answer.__module__, answer.__doc__ = "genesis", f"False: {there}."
-    attribute(answer)
-
-
-for _name, _kind in {
-    "is_sparse": "sparse", "is_quantized": "quantized", "is_nested": "nested",
-}.items():
-    _never(_name, _kind)
 
 method(numel, "nelement")

@@ -1,16 +1,23 @@
-"""PyTorch's rarer names of methods: old spellings, constants, and functions that PyTorch has removed."""
+"""Rarer names of methods: PyTorch's old spellings, constants, functions that it has removed, and the array API standard's."""
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 from genesis.functions.creation import as_shape
+from genesis.functions.methods.inspection import define_properties
 from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.in_place import in_place
 from genesis.tensor.views import detach
+
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
 
 
 # ---- old spellings ----
@@ -59,22 +66,12 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 
 # ---- constants ----
-def _constant(name: str, value: object, doc: str) -> None:
-    def answer(self: Tensor) -> object:
-        return value
-
-    answer.__name__ = answer.__qualname__ = name
-    answer.__module__, answer.__doc__, answer.__annotations__["return"] = "genesis", doc, type(value)
-    attribute(answer)
-
-
-for _name, _value, _doc in (
-    ("output_nr", 0, "0: a node of the graph of gradients has one result."),
-    ("is_xla", False, "Whether it is on a TPU: no."),
-    ("volatile", False, "Whether it is a Variable of PyTorch 0.3 without gradients: no."),
-    ("name", None, "None: tensors have no names."),
-):
-    _constant(_name, _value, _doc)
+define_properties(attribute, int, {"output_nr": ("0: a node of the graph of gradients has one result.", lambda self: 0)})
+define_properties(attribute, bool, {
+    "is_xla": ("Whether it is on a TPU: no.", lambda self: False),
+    "volatile": ("Whether it is a Variable of PyTorch 0.3 without gradients: no.", lambda self: False),
+})
+define_properties(attribute, type(None), {"name": ("None: tensors have no names.", lambda self: None)})
 
 
 @attribute
@@ -99,3 +96,18 @@ REMOVED = {name: method(removed(name, instead)) for name, instead in {
     "eig": "linalg.eig", "lstsq": "linalg.lstsq", "solve": "linalg.solve", "symeig": "linalg.eigh",
     "reinforce": "distributions",
 }.items()}
+
+
+# ---- of the array API standard ----
+@method
+def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> ModuleType:
+    """The array API's functions for this array. Raises ValueError for an unsupported version."""
+    if api_version is not None and api_version not in _VERSIONS:
+        raise ValueError(f"__array_namespace__: api_version {api_version!r}; want one of {', '.join(_VERSIONS)}")
+    return sys.modules["genesis"].array_api  # type: ignore[no-any-return]
+
+
+@method
+def to_device(self: Tensor, device: DeviceLike, /, *, stream: object = None) -> Tensor:
+    """The tensor on `device`; itself if it is there already."""
+    return self.to(device)

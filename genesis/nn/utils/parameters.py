@@ -135,6 +135,24 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     return call(OPERATIONS["cat"], ([parameter.reshape(-1) for parameter in parameters], 0))
 
 
+def convert_conv2d_weight_memory_format(module: Kind, memory_format: object) -> Kind:
+    """The module as it is: kernels read any strides, so the memory format of its convolutions' weights is of no effect.
+
+    >>> convert_conv2d_weight_memory_format(genesis.nn.Conv2d(1, 1, 1), None).weight.shape
+    (1, 1, 1, 1)
+    """
+    return module
+
+
+def convert_conv3d_weight_memory_format(module: Kind, memory_format: object) -> Kind:
+    """As `convert_conv2d_weight_memory_format`, for volumes.
+
+    >>> convert_conv3d_weight_memory_format(genesis.nn.Conv3d(1, 1, 1), None).weight.shape
+    (1, 1, 1, 1, 1)
+    """
+    return module
+
+
 def skip_init(module_cls: type[Kind], *args: Any, **kwargs: Any) -> Kind:
     """A module of that class whose parameters have not been given their first values.
 

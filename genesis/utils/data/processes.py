@@ -12,40 +12,32 @@ import random
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
 from genesis.runtime import rng
-from genesis.utils.data.workers import END, LAST, NEXT_PASS, Batch, Fetch, Task, WorkerInfo, here
+from genesis.utils.data.workers import END, LAST, NEXT_PASS, Fetch, Worker, WorkerInfo, here
 
 Context = Any  # a context of `multiprocessing`, or the name of a start method
 
 __all__ = ["ProcessWorker"]
 
 
-class ProcessWorker:
+class ProcessWorker(Worker):
     """A process, and the queue of its tasks. It ends at the first None, or with this process."""
 
     def __init__(self, info: WorkerInfo, opened: Callable[[], Fetch], context: Context) -> None:
+        super().__init__()
         start: Any = multiprocessing.get_context(context) if isinstance(context, str) else context
         self._connection: Connection
         self._connection, theirs = start.Pipe()
-        self.tasks: SimpleQueue[tuple[Future[Batch], Task] | None] = SimpleQueue()
         name = f"genesis-data-worker-{info.id}"
         self._process = start.Process(target=_work, args=(self._connection, theirs, info, opened), name=name, daemon=True)
         self._process.start()
         theirs.close()
         threading.Thread(target=self._pass_on, name=name, daemon=True).start()
-
-    def submit(self, task: Task) -> Future[Batch]:
-        """The future of a task's batch."""
-        future: Future[Batch] = Future()
-        self.tasks.put((future, task))
-        return future
 
     def is_alive(self) -> bool:
         """Whether the process runs."""

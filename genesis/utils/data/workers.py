@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from genesis.runtime.rng import Generator
 
@@ -64,21 +64,32 @@ def thread_safe_generator() -> Generator | None:
     return here.generator  # type: ignore[no-any-return]
 
 
-class ThreadWorker:
-    """A thread and the queue of its tasks. It ends at the first None; as a daemon it never keeps a program alive."""
+class Worker:
+    """A thread or process that fetches batches, and the queue of its tasks. It ends at the first None."""
 
-    def __init__(self, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
+    def __init__(self) -> None:
         self.tasks: SimpleQueue[tuple[Future[Batch], Task] | None] = SimpleQueue()
-        name = f"genesis-data-worker-{info.id}"
-        threading.Thread(target=_work, args=(self.tasks, info, opened), name=name, daemon=True).start()
 
     def submit(self, task: Task) -> Future[Batch]:
+        """The future of a task's batch."""
         future: Future[Batch] = Future()
         self.tasks.put((future, task))
         return future
 
     def is_alive(self) -> bool:
-        """Whether it runs: always true for a thread."""
+        """Whether it runs."""
+        raise NotImplementedError(f"{type(self).__name__} has no is_alive()")
+
+
+class ThreadWorker(Worker):
+    """A thread; as a daemon it never keeps a program alive."""
+
+    def __init__(self, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
+        super().__init__()
+        name = f"genesis-data-worker-{info.id}"
+        threading.Thread(target=_work, args=(self.tasks, info, opened), name=name, daemon=True).start()
+
+    def is_alive(self) -> bool:
         return True
 
 
@@ -94,16 +105,6 @@ def _work(tasks: SimpleQueue[tuple[Future[Batch], Task] | None], info: WorkerInf
             except BaseException as problem:
                 future.set_exception(problem)
         del item, future, task  # do not keep the batch alive after the consumer has it
-
-
-class Worker(Protocol):
-    """A thread or process that fetches batches."""
-
-    tasks: SimpleQueue[tuple[Future[Batch], Task] | None]
-
-    def submit(self, task: Task) -> Future[Batch]: ...
-
-    def is_alive(self) -> bool: ...
 
 
 def end(workers: Sequence[Worker]) -> None:
