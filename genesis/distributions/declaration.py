@@ -13,6 +13,7 @@ write its own `__init__`, which calls `_declare`. Type checkers read the paramet
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_
@@ -23,13 +24,13 @@ from genesis.distributions.constraint import Constraint, is_dependent
 from genesis.distributions.constraints_of_numbers import OF_NUMBERS
 from genesis.distributions.utils import Number, Operand, as_tensors, derived, formula, joint_shape
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.made_methods import made_method
+from genesis.ir.made_methods import made_initializer
 from genesis.ir.replayable import Described
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.recording_hooks import reads_forbidden
 
-REQUIRED = object()
+REQUIRED, KIND = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class Parameter(derived[Tensor]):
@@ -94,11 +95,11 @@ def _part_of(part: str, name: str) -> property:
 def _initializer(cls: type, rows: Mapping[str, Parameter]) -> AnyFunction:
     given = ", ".join([f"{name}={name}" for name in rows])
     lines = [f"self._declare(validate_args, {given})"] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
-    made = made_method(cls, "__init__", ["self", *rows, "validate_args"], lines)
-    made.__defaults__ = (*[row.default for row in rows.values() if row.default is not REQUIRED], None)
-    kinds = {name: "Operand" if row.default is not None else "Operand | None" for name, row in rows.items()}
-    made.__annotations__ = {**kinds, "validate_args": "bool | None", "return": "None"}
-    return made
+    settings = [
+        inspect.Parameter(name, KIND, default=row.default, annotation="Operand | None" if row.default is None else "Operand")
+        for name, row in rows.items()]
+    checks = inspect.Parameter("validate_args", KIND, default=None, annotation="bool | None")
+    return made_initializer(cls, [*settings, checks], lines)
 
 
 class Declared(_Declaring):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from inspect import Parameter
 from types import FunctionType
+from typing import Any
 
 from genesis.ir.annotations import AnyFunction
 
@@ -21,6 +23,19 @@ def made_method(cls: type, name: str, parameters: Iterable[str], body: Iterable[
     made: AnyFunction = local["make"](**names)
     made.__qualname__ = f"{cls.__qualname__}.{name}"
     return made
+
+
+def made_initializer(cls: type, settings: Iterable[Parameter], body: Iterable[str], **names: object) -> AnyFunction:
+    """An `__init__` with these parameters, those by keyword alone last."""
+    listed = [*settings]
+    by_name = [setting for setting in listed if setting.kind is Parameter.KEYWORD_ONLY]
+    others = [setting for setting in listed if setting.kind is not Parameter.KEYWORD_ONLY]
+    parameters = ["self", *[s.name for s in others], *["*"] * bool(by_name), *[s.name for s in by_name]]
+    made: Any = made_method(cls, "__init__", parameters, body, **names)
+    made.__defaults__ = tuple([s.default for s in others if s.default is not Parameter.empty])
+    made.__kwdefaults__ = {s.name: s.default for s in by_name if s.default is not Parameter.empty} or None
+    made.__annotations__ = {s.name: s.annotation for s in listed} | {"return": "None"}
+    return made  # type: ignore[no-any-return]
 
 
 def name_by_place(members: Mapping[str, object], module: str, owner: str = "") -> None:

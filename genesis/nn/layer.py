@@ -20,7 +20,7 @@ from inspect import Parameter, get_annotations, signature
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.made_methods import made_method
+from genesis.ir.made_methods import made_initializer, made_method
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
@@ -80,14 +80,7 @@ def _settings_of(cls: type[Layer]) -> dict[str, Parameter]:
 def _initializer(cls: type[Layer], settings: Mapping[str, Parameter]) -> AnyFunction:
     begin = "super(Layer, self).__init__()"  # skips the bases' `__init__`, which set their own settings
     lines = [begin, *[f"self.{name} = {name}" for name in settings]] + ["self.__post_init__()"] * hasattr(cls, "__post_init__")
-    by_name = [name for name, setting in settings.items() if setting.kind is Parameter.KEYWORD_ONLY]
-    names = ["self", *[name for name in settings if name not in by_name], *["*"] * bool(by_name), *by_name]
-    made = made_method(cls, "__init__", names, lines, Layer=Layer)
-    defaults = {name: s.default for name, s in settings.items() if s.default is not Parameter.empty}
-    made.__defaults__ = tuple([default for name, default in defaults.items() if name not in by_name])
-    made.__kwdefaults__ = {name: defaults[name] for name in by_name if name in defaults} or None
-    made.__annotations__ = {name: s.annotation for name, s in settings.items()} | {"return": "None"}
-    return made
+    return made_initializer(cls, settings.values(), lines, Layer=Layer)
 
 
 def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Parameter]) -> AnyFunction:

@@ -13,11 +13,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, cleandoc
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.made_methods import made_initializer
 from genesis.ops.registry import parameter_names
 from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
 from genesis.optim.optimizer import State as State
@@ -67,34 +69,22 @@ def _ordered(settings: Mapping[str, Setting]) -> list[tuple[str, Setting]]:
     return sorted(settings.items(), key=lambda item: item[1].kw_only)
 
 
-def _initializer(settings: Mapping[str, Setting]) -> Callable[..., None]:
+def _initializer(cls: type, settings: Mapping[str, Setting]) -> AnyFunction:
     """An `__init__` of the parameters and `settings`, whose code has their names: libraries read `__init__.__code__`."""
-    rows = _ordered(settings)
-    signature = Signature([
-        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
-        Parameter("params", Parameter.POSITIONAL_OR_KEYWORD, annotation="Members"),
-        *[
-            Parameter(
-                name, Parameter.KEYWORD_ONLY if row.kw_only else Parameter.POSITIONAL_OR_KEYWORD, default=row.default,
-                annotation=row.annotation)
-            for name, row in rows
-        ],
-    ], return_annotation="None")
+    rows = [Parameter("params", Parameter.POSITIONAL_OR_KEYWORD, annotation="Members")]
+    for name, row in _ordered(settings):
+        kind = Parameter.KEYWORD_ONLY if row.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+        rows.append(Parameter(name, kind, default=row.default, annotation=row.annotation))
+    given = ", ".join([f"{row.name}={row.name}" for row in rows])
+    return made_initializer(cls, rows, [f"begin(self, {given})"], begin=_begin)
 
-    def begin(self: Optimizer, params: Any, **defaults: Any) -> None:
-        hints = {name: defaults.pop(name) for name in HINTS}
-        kind: Any = type(self)
-        known = {**defaults, **{name: hints[name] for name in kind.hints}, **self.fixed}
-        first = {name: known[name] for name in kind.group_order.split() if name in known}
-        Optimizer.__init__(self, params, {**first, **known}, hints)
 
-    positional, keyword = ([f"{name}=_[{name!r}]" for name, row in rows if row.kw_only is only] for only in (False, True))
-    parameters = ", ".join(["self", "params", *positional, "*", *keyword])
-    text = f"def __init__({parameters}): begin(self, params, {', '.join([f'{name}={name}' for name, _ in rows])})"
-    made: dict[str, Any] = {"__name__": __name__, "begin": begin, "_": {name: row.default for name, row in rows}}
-    exec(compile(text, __file__, "exec"), made)
-    made["__init__"].__signature__ = signature
-    return made["__init__"]  # type: ignore[no-any-return]
+def _begin(self: Any, params: Any, **defaults: Any) -> None:
+    """What each `__init__` does: its groups have the settings, in PyTorch's order, without the hints that it does not show."""
+    hints = {name: defaults.pop(name) for name in HINTS}
+    known = {**defaults, **{name: hints[name] for name in self.hints}, **self.fixed}
+    first = {name: known[name] for name in self.group_order.split() if name in known}
+    Optimizer.__init__(self, params, {**first, **known}, hints)
 
 
 _EXAMPLE = """
@@ -144,7 +134,7 @@ class _Declared(Optimizer):
         cls._settings = {name: row for name, row in {**cls._settings, **own}.items() if name not in cls.lacks}
         cls.__doc__ = _documented(cls, cls._settings)  # type: ignore[arg-type]
         if "__init__" not in vars(cls):
-            cls.__init__ = _initializer(cls._settings)  # type: ignore[method-assign]
+            cls.__init__ = _initializer(cls, cls._settings)  # type: ignore[method-assign]
 
 
 class DeclaredOptimizer(_Declared):
