@@ -45,8 +45,8 @@ def _apply(name: str, part: Tensor, *arguments: Any, **attributes: Any) -> Any:
     return method(*arguments, **attributes) if method is not None else call(OPERATIONS[name], (part, *arguments), attributes)
 
 
-for _name, _more in {"softmax": 0, "log_softmax": 0, "cumsum": 0, "flip": 0, "unsqueeze": 1, "index_select": 0}.items():
-    Nested.rules[_name] = _along(_name, _more)
+for _name in ("softmax", "log_softmax", "cumsum", "flip", "unsqueeze", "index_select", "unflatten"):
+    Nested.rules[_name] = _along(_name, _name == "unsqueeze")
 
 
 @rule("select")
@@ -88,13 +88,6 @@ def squeeze(input: Nested, dim: Any = None) -> Nested:
         raise ArgumentError(f"squeeze: of {input.described()}; want dim")
     axes = tuple([_inner(input, "squeeze", axis) for axis in ([dim] if isinstance(dim, int) else dim)])
     return strided_of([part.squeeze(axes) for part in input.unbind()])
-
-
-@rule("unflatten")
-def unflatten(input: Nested, dim: int, sizes: Sequence[int]) -> Nested:
-    """An axis as several."""
-    axis = _inner(input, "unflatten", dim)
-    return strided_of([part.unflatten(axis, sizes) for part in input.unbind()])
 
 
 @rule("flatten")
