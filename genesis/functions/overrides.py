@@ -12,6 +12,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, TypeVar
 
 from genesis.ir.annotations import AnyFunction, Options
+from genesis.ir.made_methods import name_by_place
 from genesis.ops.registry import Operation
 from genesis.tensor.call_modes import BEFORE_FIRST_OVERRIDE, OVERRIDES, PUBLIC, overriding_classes, overriding_kinds, running
 from genesis.tensor.dispatch import call
@@ -153,8 +154,7 @@ def _route_conversions() -> None:
         routed_method(vars(Tensor)[name])
     for name in INSPECTIONS:
         method(routed_access(vars(Tensor)[name]), name)
-    for name in (*CONVERSIONS, *INSPECTIONS):  # the functions that these call still stand in their modules
-        vars(Tensor)[name].__module__, vars(Tensor)[name].__qualname__ = Tensor.__module__, f"Tensor.{name}"
+    name_by_place(vars(Tensor), Tensor.__module__, "Tensor.")
 
 
 BEFORE_FIRST_OVERRIDE.append(_route_conversions)
