@@ -51,7 +51,9 @@ class Formula(property):
 
     def __set_name__(self, owner: type, name: str) -> None:
         compute: Any = self.fget
-        if compute.__name__ not in ("<lambda>", name):  # as in `mean = mode = formula(..)`
+        if not isinstance(compute, FunctionType) or compute.__code__.co_name != "<lambda>":
+            return  # it has a name of its own
+        if compute.__name__ != "<lambda>":  # as in `mean = mode = formula(..)`
             compute = FunctionType(compute.__code__, compute.__globals__, closure=compute.__closure__)
             setattr(owner, name, Formula(compute))
         compute.__name__, compute.__qualname__ = name, f"{owner.__qualname__}.{name}"

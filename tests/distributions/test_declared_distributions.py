@@ -121,3 +121,20 @@ def test_constraints_that_are_not_known_are_not_checked_and_errors_on_the_way_to
     assert Distribution((2,)).arg_constraints == {}
     with pytest.raises(AttributeError, match="missing"):
         Mistaken((2,))
+
+
+def test_formulas_have_the_docstrings_of_what_they_define():
+    assert inspect.getdoc(d.Normal.mean) == "The mean." and inspect.getdoc(d.Normal.mode) == "The most probable value."
+    assert inspect.getdoc(d.HalfCauchy.variance) == "The variance." == inspect.getdoc(d.Normal.variance)
+    assert inspect.getdoc(d.Normal.cdf) == inspect.getdoc(d.Distribution.cdf) and d.Normal.cdf.__qualname__ == "Normal.cdf"
+
+    class Own(d.Distribution):
+        support = d.constraints.dependent_property(is_discrete=True, event_dim=0)  # without a function
+
+        @d.constraints.dependent_property(is_discrete=False, event_dim=0)
+        def region(self):
+            return d.constraints.real
+
+        renamed = region
+
+    assert Own.renamed is Own.region and Own.region.event_dim == 0 and Own.support.is_discrete
