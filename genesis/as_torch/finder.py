@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from inspect import isfunction
 from types import ModuleType
@@ -19,6 +19,7 @@ from typing import Any
 
 from genesis.as_torch.missing import missing
 from genesis.as_torch.names import is_open, modules, names_of, version
+from genesis.as_torch.stand_ins.compiled import AMENDED
 from genesis.as_torch.stand_ins.environment import __version__
 from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
 from genesis.ir.replayable import replayable_module
@@ -126,6 +127,20 @@ class _Opens(Loader):
         vars(module)["__file__"] = getattr(source, "__file__", __file__)
 
 
+def _amended(spec: ModuleSpec | None, names: dict[str, Any]) -> ModuleSpec | None:
+    """A module's spec whose loader gives the module these names, too, once it has run."""
+    loader: Any = spec and spec.loader
+    if loader is not None:
+        run = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            run(module)
+            vars(module).update(names)
+
+        loader.exec_module = exec_module
+    return spec
+
+
 class _Torch(Distribution):
     """The distribution metadata for libraries that check PyTorch's version."""
 
@@ -140,6 +155,8 @@ class Finder(MetaPathFinder):
     """The finder of `torch`, `functorch` and their submodules, before Python looks for files."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname in AMENDED:
+            return _amended(PathFinder.find_spec(fullname, path, target), AMENDED[fullname])
         if fullname.partition(".")[0] not in ("torch", "functorch") or not is_module(fullname):
             return None
         return ModuleSpec(fullname, _Opens(), origin="genesis.as_torch", is_package=True)

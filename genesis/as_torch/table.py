@@ -29,7 +29,7 @@ from genesis.as_torch.stand_ins import (
     accelerators, boards, checkpoints, compilers, decorating, detected, engine, environment, exporting, files, flops, foreach,
     gpus, hub, launching, libraries, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators,
     overriding, pipes, precision, privates, processes, processor, raw, repositories, spawning, tables_of_times, top,
-    tree_nodes, tree_text, trees, types,
+    tree_nodes, tree_text, trees, types, weak,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -58,6 +58,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.profiler": (genesis.profiler,),
     "torch.utils.benchmark": (measuring, tables_of_times),
     "torch.utils.flop_counter": (flops,),
+    "torch.utils.weak": (weak,),
     "torch.utils.benchmark.*": (measuring, tables_of_times),
     "torch.torch_version": (environment,),
     "torch.windows": (signal.windows,),
@@ -258,6 +259,8 @@ NAMES: dict[str, Any] = {
     "torch.cuda._lazy_call": lambda callable, **options: callable() if cuda.is_available() else None,
     "torch._C._get_tracing_state": nothing,
     "torch._C._is_tracing": no,
+    "torch._dynamo.utils.is_compile_supported": lambda device_type: True,
+    "torch.fx.experimental.proxy_tensor.get_proxy_mode": nothing,
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
     **detected.NAMES,

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import genesis
 from genesis.as_torch.missing import Missing, missing
-from genesis.as_torch.stand_ins import aten
+from genesis.as_torch.stand_ins import aten, vision
 from genesis.as_torch.stand_ins.compilers import returned
 from genesis.as_torch.stand_ins.settings import nothing
 from genesis.autograd.function import Function
@@ -21,6 +21,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
 
 _COMPUTES = ("", "default", "cpu", "compositeimplicitautograd", "compositeexplicitautograd")  # keys of what runs on the host
+_OWN = {"aten": aten, "torchvision": vision}  # modules of operations that genesis has, by the namespace
 _PYTORCHS = ("aten", "prim", "prims", "quantized")  # namespaces whose operations are written in C++
 
 
@@ -262,8 +263,9 @@ class _Namespace:
         self.name = name
 
     def __getattr__(self, name: str) -> CustomOperation | Missing:
-        if self.name == "aten" and name in aten.__all__:
-            return CustomOperation(getattr(aten, name), f"aten::{name}")
+        own = _OWN.get(self.name)
+        if own is not None and name in own.__all__:
+            return CustomOperation(getattr(own, name), f"{self.name}::{name}")
         if self.name in _PYTORCHS and not name.startswith("__"):
             return missing(f"torch.ops.{self.name}.{name}")
         found = _registered.get(f"{self.name}::{name}")
