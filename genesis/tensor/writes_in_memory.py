@@ -13,6 +13,7 @@ from genesis.execution.realize import realize
 from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
+from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_memory import SMALL, computed_memory, number_for, values_in_memory
 from genesis.tensor.in_place import note, takes_writes
@@ -20,7 +21,7 @@ from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import open_trace, thread_state
-from genesis.tracing.trace import LOCK, Change, critical, nowhere
+from genesis.tracing.trace import LOCK, Array, Change, critical, nowhere
 
 _OFTEN = 3  # choices of elements that a line has set, before it is known to set others each time
 _chosen: WeakKeyDictionary[CodeType, dict[int, dict[Any, Any]]] = WeakKeyDictionary()  # by instruction
@@ -47,7 +48,7 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
         if _is_set(tensor, root, at, value, SMALL):
             return True
         pending = [t._array for t in (root, value) if isinstance(t, Tensor) and t._array.memory is None]
-        if any([array.node.differentiable for array in pending]) or not _is_chosen_anew(at):
+        if not all(map(_may_be_computed, pending)) or not _is_chosen_anew(at):
             return False
         for array in pending:  # otherwise each choice would be a program, with all that follows
             realize(array)
@@ -88,6 +89,12 @@ def _is_little(whole: np.ndarray, at: Any) -> bool:
     if isinstance(at, np.ndarray):
         return at.dtype != np.bool_ and at.size * (whole[0].nbytes if len(whole) else 0) <= SMALL
     return whole[at].nbytes <= SMALL
+
+
+def _may_be_computed(array: Array) -> bool:
+    """Whether a pending value has no derivation, and an open trace that this thread is not in the middle of."""
+    trace = array.trace
+    return trace is not None and not trace.closed and trace.device is CPU and not array.node.differentiable
 
 
 def _is_chosen_anew(at: Any) -> bool:
