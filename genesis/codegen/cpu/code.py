@@ -71,7 +71,7 @@ class Code(Lanes):
         self.builder.position_at_end(after)
 
     @contextmanager
-    def count(self, start: ir.Value | int, end: ir.Value, step: int = 1) -> Iterator[ir.Value]:
+    def count(self, start: ir.Value | int, end: ir.Value, step: int | ir.Value = 1) -> Iterator[ir.Value]:
         """`for i in range(start, end, step)` around the body."""
         with counted(self.builder, I64(start) if isinstance(start, int) else start, end, step) as i:
             yield i

@@ -7,13 +7,12 @@ adds the products in 32 bits (`vpmaddwd`; LLVM makes it `vpdpwssd` where there i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.registers import FLOAT, I8, I16, I32, I64, constants, zero
 from genesis.codegen.cpu.tiling import lanes_of
-from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -82,43 +81,31 @@ def _product_source(biased: bool) -> KernelSource:
 
 def _quantize_ir(name: str, width: int) -> str:
     kernel = WordKernel(name, word_types(QUANTIZE, POINTERS), width)
-    builder, lanes, words = kernel.builder, kernel, kernel.words
-    terms, padded = words["terms"], words["padded"]
+    builder, terms, padded = kernel.builder, kernel.words["terms"], kernel.words["padded"]
     whole = builder.sdiv(terms, I64(width)) * width
-    slot = builder.alloca(ir.VectorType(I32, width))
+
+    def numbers(row: ir.Value, end: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """A row's columns and numbers by vectors, in two loops: whole ones, and the rest up to `end`, with zeros."""
+        for is_rest, bounds in enumerate([(I64(0), whole), (whole, end)]):
+            with kernel.count(*bounds, width) as column:
+                mask = kernel.first_lanes(terms - column) if is_rest else None
+                yield column, kernel.load(kernel.element("source", row * terms + column, "float32"), "float32", mask)
+
     with kernel.items() as row:
-        begin = row * terms
-
-        def magnitudes(column: ir.Value, mask: ir.Value | None) -> None:
-            # The bits of floats' magnitudes, as integers, have the same order, and NaN is the largest.
-            x = lanes.load(kernel.element("source", begin + column, "float32"), "float32", mask)
-            bits = lanes.bitcast_to_int(lanes.absolute(x))
-            builder.store(lanes.maximum(builder.load(slot), bits, "int32"), slot)
-
-        builder.store(lanes.splat(I32(0)), slot)
-        with counted(builder, I64(0), whole, width) as column:
-            magnitudes(column, None)
-        with counted(builder, whole, terms, width) as column:
-            magnitudes(column, lanes.first_lanes(terms - column))
-        largest = lanes.bitcast_to_float(
-            lanes.horizontal_reduce(lambda a, b: lanes.maximum(a, b, "int32"), builder.load(slot)))
-        finite = lanes.compare("<", largest, math.inf, "float32")
-        step = lanes.divide(FLOAT(LEVELS), largest)
-        step = lanes.select(lanes.compare(">=", largest, LEAST, "float32"), step, 0.0)
-        scale = lanes.select(finite, lanes.divide(largest, FLOAT(LEVELS)), math.nan)
-        lanes.store_uniform(scale, kernel.element("scales", row, "float32"), "float32")
-
-        def integers(column: ir.Value, mask: ir.Value | None) -> None:
-            x = lanes.load(kernel.element("source", begin + column, "float32"), "float32", mask)
-            x = lanes.select(finite, x, lanes.splat(FLOAT(0.0)))
-            rounded = lanes.intrinsic("rint", x.type, [lanes.multiply(x, step)])
+        # The bits of floats' magnitudes, as integers, have the same order, and NaN is the largest.
+        most = kernel.variable(kernel.splat(I32(0)))
+        for _, x in numbers(row, terms):
+            most.set(kernel.maximum(most.get(), kernel.bitcast_to_int(kernel.absolute(x)), "int32"))
+        largest = kernel.bitcast_to_float(kernel.horizontal_reduce(lambda a, b: kernel.maximum(a, b, "int32"), most.get()))
+        finite = kernel.compare("<", largest, math.inf, "float32")
+        step = kernel.select(kernel.compare(">=", largest, LEAST, "float32"), FLOAT(LEVELS) / largest, 0.0)
+        scale = kernel.select(finite, largest / FLOAT(LEVELS), math.nan)
+        kernel.store_uniform(scale, kernel.element("scales", row, "float32"), "float32")
+        for column, x in numbers(row, padded):
+            x = kernel.select(finite, x, kernel.splat(FLOAT(0.0)))
+            rounded = kernel.intrinsic("rint", x.type, [kernel.multiply(x, step)])
             found = builder.trunc(builder.fptosi(rounded, ir.VectorType(I32, width)), ir.VectorType(I16, width))
-            lanes.store(found, kernel.element("integers", row * padded + column, "int16"), "int16")
-
-        with counted(builder, I64(0), whole, width) as column:
-            integers(column, None)
-        with counted(builder, whole, padded, width) as column:
-            integers(column, lanes.first_lanes(terms - column))
+            kernel.store(found, kernel.element("integers", row * padded + column, "int16"), "int16")
     return kernel.text()
 
 
@@ -132,10 +119,9 @@ def _product_ir(name: str, width: int, biased: bool) -> str:
     whole = builder.sdiv(rows, I64(TOGETHER[0])) * TOGETHER[0]
     with kernel.items() as item:
         start = item * ITEM
-        end = start + ITEM
-        end = builder.select(end < columns, end, columns)
+        end = kernel.least(start + ITEM, columns)
         for tile, first, last in ((several, I64(0), whole), (single, whole, rows)):
-            with counted(builder, first, last, tile.rows) as row, counted(builder, start, end, tile.columns) as column:
+            with kernel.count(first, last, tile.rows) as row, kernel.count(start, end, tile.columns) as column:
                 tile.emit(row, column)
     return kernel.text()
 
@@ -152,27 +138,25 @@ class _Tile:
         self.rests = [self.builder.alloca(I8, self.chunk) for _ in range(columns)]
         for rest in self.rests:
             for n in range(self.chunk):
-                self.builder.store(I8(0), self.kernel.element_pointer(rest, n, "int8"))
+                self.kernel.put(I8(0), rest, n)
 
     def emit(self, row: ir.Value, column: ir.Value) -> None:
         builder, words = self.builder, self.kernel.words
         last = words["columns"] - 1
         rows = [row + r for r in range(self.rows)]
-        columns = [column + c for c in range(self.columns)]
-        columns = [columns[0], *[builder.select(c < last, c, last) for c in columns[1:]]]
+        columns = [column, *[self.kernel.least(column + c, last) for c in range(1, self.columns)]]
         integers = [self.kernel.element("integers", r * words["padded"], "int16") for r in rows]
         weights = [self.kernel.element("weight", c * words["terms"], "int8") for c in columns]
         for total in self.sums:
             builder.store(zero(ir.VectorType(I32, self.kernel.width)), total)
         whole = builder.sdiv(words["terms"], I64(self.chunk)) * self.chunk
-        with counted(builder, I64(0), whole, self.chunk) as term:
+        with self.kernel.count(0, whole, self.chunk) as term:
             self._ask_for(weights[0], term)
             self._add(term, integers, [self.kernel.element_pointer(weight, term, "int8") for weight in weights])
-        with counted(builder, whole, words["terms"], self.chunk) as term:  # the rest; rows are padded with zeros
+        with self.kernel.count(whole, words["terms"], self.chunk) as term:  # the rest; rows are padded with zeros
             for weight, rest in zip(weights, self.rests, strict=True):
-                with counted(builder, term, words["terms"]) as at:
-                    byte = self.kernel.load_uniform(self.kernel.element_pointer(weight, at, "int8"), "int8")
-                    self.kernel.store_uniform(byte, self.kernel.element_pointer(rest, at - term, "int8"), "int8")
+                with self.kernel.count(term, words["terms"]) as at:
+                    self.kernel.put(self.kernel.get(weight, at, I8), rest, at - term)
             self._add(term, integers, self.rests)
         for n, total in enumerate(self.sums):
             number = self.kernel.horizontal_reduce(builder.add, builder.load(total))
@@ -198,13 +182,11 @@ class _Tile:
                 builder.store(builder.load(total) + (pairs[0] + pairs[1]), total)
 
     def _store(self, total: ir.Value, row: ir.Value, column: ir.Value) -> None:
-        builder, kernel = self.builder, self.kernel
-        y = builder.sitofp(total, FLOAT) * self._number("scale", column)
-        y = y * self._number("scales", row)
+        y = self.builder.sitofp(total, FLOAT) * self._number("scale", column) * self._number("scales", row)
         if self.biased:
             y = y + self._number("bias", column)
-        index = row * kernel.words["columns"] + column
-        self.kernel.store_uniform(y, kernel.element("result", index, "float32"), "float32")
+        index = row * self.kernel.words["columns"] + column
+        self.kernel.store_uniform(y, self.kernel.element("result", index, "float32"), "float32")
 
     def _number(self, word: str, index: ir.Value) -> ir.Value:
         return self.kernel.load_uniform(self.kernel.element(word, index, "float32"), "float32")

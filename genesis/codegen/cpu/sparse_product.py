@@ -11,7 +11,6 @@ from functools import partial
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.registers import I64, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import lanes_of
-from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -77,36 +76,32 @@ class _Kernel(WordKernel):
 
     def row(self, row: ir.Value) -> None:
         builder, width = self.builder, self.words["width"]
-        terms = self._clamped(self._pointer(row)), self._clamped(self._pointer(row + 1))
-        target = self.element_pointer(self.words["result"], row * width, self.dtype)
+        terms = [self._clamped(self.get(self.words["pointers"], at)) for at in (row, row + 1)]
+        target = self.element("result", row * width, self.dtype)
         start: ir.Value = I64(0)
         for vectors in VECTORS:
             stretch = I64(vectors * self.width)
             whole = start + builder.sdiv(width - start, stretch) * stretch
-            with counted(builder, start, whole, vectors * self.width) as column:
+            with self.count(start, whole, vectors * self.width) as column:
                 self._stretch(terms, column, target, vectors)
             start = whole
-        with counted(builder, start, width, self.width) as column:
+        with self.count(start, width, self.width) as column:
             self._stretch(terms, column, target, 1, self.first_lanes(width - column))
-
-    def _pointer(self, row: ir.Value) -> ir.Value:
-        return self.load_uniform(self.element("pointers", row, "int64"), "int64")
 
     def _clamped(self, index: ir.Value) -> ir.Value:
         """An index clamped to the terms: row pointers are the user's, and may be wrong."""
-        builder, terms = self.builder, self.words["terms"]
-        index = builder.select(index < terms, index, terms)
-        return builder.select(index < 0, I64(0), index)
+        index = self.least(index, self.words["terms"])
+        return self.builder.select(index < 0, I64(0), index)
 
     def _stretch(
-        self, terms: tuple[ir.Value, ir.Value], column: ir.Value, target: ir.Value, vectors: int, mask: ir.Value | None = None
+        self, terms: Sequence[ir.Value], column: ir.Value, target: ir.Value, vectors: int, mask: ir.Value | None = None
     ) -> None:
         """The sums of a stretch of columns, over all terms of the row."""
         builder, dtype = self.builder, self.dtype
         zero = self.splat(self.constant(dtype, 0.0))
         for total in self.sums[:vectors]:
             builder.store(zero, total)
-        with counted(builder, *terms) as term:
+        with self.count(*terms) as term:
             if vectors > 1:
                 self._prefetch(term + AHEAD, column, vectors)
             value = self.splat(self.load_uniform(self.element("values", term, dtype), dtype))
@@ -120,15 +115,11 @@ class _Kernel(WordKernel):
 
     def _dense_row(self, term: ir.Value, column: ir.Value) -> ir.Value:
         """The address of a term's row of the dense factor, from `column` on."""
-        words = self.words
-        line = self.load_uniform(self.element("columns", term, "int64"), "int64")
-        return self.element_pointer(words["dense"], line * words["distance"] + column, self.dtype)
+        line = self.get(self.words["columns"], term)
+        return self.element("dense", line * self.words["distance"] + column, self.dtype)
 
     def _prefetch(self, term: ir.Value, column: ir.Value, vectors: int) -> None:
-        last = self.words["terms"] - 1
-        term = self.builder.select(term < last, term, last)
-        start = self._dense_row(term, column)
+        start = self._dense_row(self.least(term, self.words["terms"] - 1), column)
         per_line = LINE // (4 if self.dtype == "float32" else 8)
         for k in range(0, vectors * self.width, per_line):
-            line = self.element_pointer(start, I64(k), self.dtype)
-            self.prefetch(line)
+            self.prefetch(self.element_pointer(start, I64(k), self.dtype))

@@ -61,9 +61,6 @@ class Pass(Code):
         for pointer in pointers:
             self.prefetch(pointer, to_write=write)
 
-    def times(self, k: int, distance: ir.Value) -> ir.Value:
-        return distance * k
-
 
 WIDE = ("in_at", "out_at", "twiddles_at", "m", "in_j", "in_p", "in_l", "out_p", "out_k", "out_l", "lines", "columns", "forward",
         "scale", "apart", "in_row", "out_row", "in_ahead", "out_ahead")
@@ -81,7 +78,7 @@ def emit_wide(module: ir.Module, name: str, dtype: str, width: int, radix: int, 
     before, after = f.spacing(a["in_j"], radix), f.spacing(a["out_k"], radix)
     with f.count(0, a["apart"]) as n, f.count(0, a["m"]) as p:
         from_at, to_at = (f.place(a[f"{end}_at"], n * a[f"{end}_row"]) for end in ("in", "out"))
-        roots = [] if last else [_root(f, f.times(radix - 1, p) + (k - 1)) for k in range(1, radix)]
+        roots = [] if last else [_root(f, p * (radix - 1) + (k - 1)) for k in range(1, radix)]
         start, goal = p * a["in_p"], p * a["out_p"]
         with f.count(0, a["lines"]) as line:
             source, target = start + line * a["in_l"], goal + line * a["out_l"]
@@ -128,13 +125,13 @@ def emit_narrow(module: ir.Module, name: str, dtype: str, width: int, radix: int
     with f.count(0, extent, width) as at:
         left = extent - at
         mask = f.first_lanes(left << 1)
-        xs = [f.read(f.place(a["in_at"], at, f.times(j, extent)), mask) * scale for j in range(radix)]
+        xs = [f.read(f.place(a["in_at"], at, extent * j), mask) * scale for j in range(radix)]
         ys = f.complex.transform(xs)
         for k in range(1, radix):
-            ys[k] = f.complex.times(ys[k], f.read(f.place(a["twiddles_at"], at, f.times(k - 1, rounded))))
+            ys[k] = f.complex.times(ys[k], f.read(f.place(a["twiddles_at"], at, rounded * (k - 1))))
         index = b.load(b.gep(a["second_at"], [at], source_etype=I64), align=8, typ=ir.VectorType(I64, width))
         for k, y in enumerate(ys):
-            _scatter(f, y, f.place(a["out_at"], f.times(k, a["out_k"])), index, left)
+            _scatter(f, y, f.place(a["out_at"], a["out_k"] * k), index, left)
     return f.finish()
 
 
@@ -162,7 +159,7 @@ def emit_transposed(module: ir.Module, name: str, dtype: str, width: int, radix:
                 real, imaginary = (f.read(f.place(table, I64(width * (2 * (k - 1) + part)))) for part in (0, 1))
                 y = f.fma(f.complex.swapped(y), imaginary, y * real)
             ys[k] = y
-        target = f.place(to_at, f.times(radix, at))
+        target = f.place(to_at, at * radix)
         for first in range(0, radix, width):
             for row, vector in enumerate(transposed(b, [ys[first + k] for k in range(width)], 2)):
                 f.write(vector, f.place(target, I64(row * radix + first)))

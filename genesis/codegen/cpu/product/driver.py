@@ -19,7 +19,6 @@ from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_tr
 from genesis.codegen.cpu.product.tile import emit_tile
 from genesis.codegen.cpu.registers import I1, I64, POINTER
 from genesis.codegen.cpu.tiling import RegisterTile
-from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 
 # Terms of k packed from a strip before the next strip has its turn. Strips share cache lines, and of lines a page apart a
@@ -56,18 +55,18 @@ class _Driver(WordKernel):
         by_columns = word["by_columns"].differs(0)
         low = number * word["height"]
         high = low + word["height"]
-        rows = b.select(by_columns, I64(0), low), self._least(b.select(by_columns, word["m"], high), word["m"])
-        columns = b.select(by_columns, low, I64(0)), self._least(b.select(by_columns, high, word["n"]), word["n"])
+        rows = b.select(by_columns, I64(0), low), self.least(b.select(by_columns, word["m"], high), word["m"])
+        columns = b.select(by_columns, low, I64(0)), self.least(b.select(by_columns, high, word["n"]), word["n"])
         left, right, c = (self._matrix(name, item) for name in "abc")
         strips = self._moved(word["workspace"], self.worker * word["per_worker"])
         a_blocks = self._moved(strips, word["a_block"])
-        with counted(b, I64(0), word["k"], word["depth"]) as k_first:
-            along = k_first, self._least(word["k"] - k_first, word["depth"])
+        with self.count(0, word["k"], word["depth"]) as k_first:
+            along = k_first, self.least(word["k"] - k_first, word["depth"])
             add = k_first.differs(0) | (item >= word["adds_from"])
-            with counted(b, *columns, word["columns"]) as column:
-                last_column = self._least(column + word["columns"], columns[1])
-                with counted(b, *rows, word["rows"]) as row:
-                    block = (row, self._least(row + word["rows"], rows[1])), (column, last_column)
+            with self.count(*columns, word["columns"]) as column:
+                last_column = self.least(column + word["columns"], columns[1])
+                with self.count(*rows, word["rows"]) as row:
+                    block = (row, self.least(row + word["rows"], rows[1])), (column, last_column)
                     packed = self._left(left, block[0], along, a_blocks)
                     fresh = row.equals(rows[0])
                     self._tiles(c, block, along, packed, (right, strips, fresh, rows), add)
@@ -80,7 +79,7 @@ class _Driver(WordKernel):
         b = self.builder
         kernel_type = ir.FunctionPointer(self.function.function_type)
         # In blocks of 256 KB: an update finds the gradient in the second-level cache. Kernels with column sums gained nothing.
-        with counted(b, I64(0), self.words["followers"]) as number:
+        with self.count(0, self.words["followers"]) as number:
             entry = b.gep(self.words["table"], [number * 3], source_etype=I64)
             kernel, words, items = (
                 b.load(b.gep(entry, [I64(at)], source_etype=I64), typ=typ)
@@ -130,7 +129,7 @@ class _Driver(WordKernel):
     def _right(self, source: ir.Value, column: ir.Value, last: ir.Value, along: Sequence[ir.Value], target: ir.Value) -> None:
         """The strip that begins at a column of B, of columns before `last` and of along[1] of its rows from along[0] on."""
         b, size, (k_first, k), distance = self.builder, self.tile.columns, along, self.words["ldb"]
-        end = self._least(column + size, last)
+        end = self.least(column + size, last)
         run, *tables = (self.words[f"b_{name}"] for name in ("run", "lines", "terms"))
         is_transposed = self.words["b_transposed"].differs(0)
         with b.if_else(run.differs(0)) as (by_offsets, in_steps):
@@ -153,11 +152,11 @@ class _Driver(WordKernel):
         """Pack strips of `size` adjacent lines, whose terms are `distance` apart, `terms` elements of k at a time."""
         b, (k_first, k) = self.builder, along
         pitch = strip_elements(self.tile, size, k, b)
-        with counted(b, I64(0), k, terms) as chunk, counted(b, lines[0], lines[1], size) as line:
+        with self.count(0, k, terms) as chunk, self.count(lines[0], lines[1], size) as line:
             start = self._line(self._element(source, (k_first + chunk) * distance), line)
             offset = b.sdiv(line - lines[0], I64(size)) * pitch + chunk * size
             strip = self._element(target, offset)
-            left, length = self._least(lines[1] - line, I64(size)), self._least(k - chunk, terms)
+            left, length = self.least(lines[1] - line, I64(size)), self.least(k - chunk, terms)
             self.packing[size](start, distance, left, length, strip)
 
     def _transpose_strips(
@@ -166,9 +165,9 @@ class _Driver(WordKernel):
         """Pack `k` terms of so many contiguous rows in strips."""
         b, size = self.builder, self.tile.rows
         pitch = strip_elements(self.tile, size, k, b)
-        with counted(b, I64(0), rows, size) as row:
+        with self.count(0, rows, size) as row:
             strip = self._element(target, b.udiv(row, I64(size)) * pitch)
-            lines, left = self._element(start, row * distance), self._least(rows - row, I64(size))
+            lines, left = self._element(start, row * distance), self.least(rows - row, I64(size))
             for first in firsts(self.tile, size):
                 self.transposing(lines, distance, left, I64(first), k, strip, I64(size))
 
@@ -179,7 +178,7 @@ class _Driver(WordKernel):
         """Pack strips of rows whose elements are not adjacent."""
         b, size = self.builder, self.tile.rows
         pitch, terms = strip_elements(self.tile, size, along[1], b), (along[0], along[0] + along[1])
-        with counted(b, rows[0], rows[1], size) as line:
+        with self.count(rows[0], rows[1], size) as line:
             strip = self._element(target, b.sdiv(line - rows[0], I64(size)) * pitch)
             self.by_offsets.gather(self, (source, *tables, self.words["terms"]), size, (line, rows[1]), terms, strip)
 
@@ -199,7 +198,7 @@ class _Driver(WordKernel):
         strips_of_a = a_strip.differs(a_row * tile.rows)
         unlike = functools.reduce(b.or_, [self.words[name] for name in ("b_transposed", "b_run", "only")])
         by_rows = fresh & unlike.equals(0)  # rows of B, of which tiles need all terms
-        with counted(b, columns[0], columns[1], tile.columns) as column:
+        with self.count(columns[0], columns[1], tile.columns) as column:
             strip_b = self._element(packed_b, b.sdiv(column - columns[0], I64(tile.columns)) * b_strip)
             there = b.udiv(column, I64(tile.columns)) * self.words["b_strips"] + k_first * tile.columns
             strip_b = b.select(in_strips, self._element(right, there), strip_b)
@@ -280,7 +279,7 @@ class _Driver(WordKernel):
                 last = b.select(here, high[y] - k_first, last)
             else:
                 last = b.select(here & (low[x] >= high[y]), I64(0), last)
-        last = self._least(last, k)
+        last = self.least(last, k)
         first = b.select(first > 0, first, I64(0))
         return first, last - first
 
@@ -310,13 +309,6 @@ class _Driver(WordKernel):
                     tiles[middle](*arguments)
                 with flat:
                     tiles[low](*arguments)
-
-    def _count(self, extent: Sequence[ir.Value], size: int) -> ir.Value:
-        b = self.builder
-        return b.udiv(extent[1] - extent[0] + (size - 1), I64(size))
-
-    def _least(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.builder.select(x < y, x, y)
 
     def _moved(self, pointer: ir.Value, nbytes: ir.Value) -> ir.Value:
         return self.builder.gep(pointer, [nbytes], inbounds=True, source_etype=ir.IntType(8))
