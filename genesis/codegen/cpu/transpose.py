@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.nest import LINE
 from genesis.codegen.cpu.registers import I64, I8, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes
-from genesis.codegen.cpu.vectors import counted, transposed
+from genesis.codegen.cpu.vectors import transposed
 from genesis.runtime.kernel_cache import KernelSource
 
 MOST_LINES = 16  # vectors of a square
@@ -31,25 +32,18 @@ def transposition(size: int) -> KernelSource:
 
 def _transposition(name: str, size: int, register: int) -> str:
     module = ir.Module(name)
-    function = ir.Function(module, FUNCTION, name)
-    source, distance, target, pitch, rows, columns, past_caches = function.args
-    b = ir.IRBuilder(function.append_basic_block("entry"))
+    code = Code(module, name, FUNCTION.args, 1, internal=False)
+    source, distance, target, pitch, rows, columns, past_caches = code.args
     lines = max(2, min(MOST_LINES, register // size))
-    square = _Square(b, size, lines)
-
-    def last_from(start: ir.Value, extent: ir.Value) -> ir.Value:
-        latest = extent - lines
-        return b.select(start < latest, start, latest)
-
-    fits = b.select(rows < columns, rows, columns) >= lines
-    with b.if_else(fits) as (by_squares, one_by_one):
-        with by_squares, counted(b, I64(0), rows, lines) as n, counted(b, I64(0), columns, lines) as m:
-            row, column = last_from(n, rows), last_from(m, columns)
+    square = _Square(code.builder, size, lines)
+    with code.builder.if_else(code.least(rows, columns) >= lines) as (by_squares, one_by_one):
+        with by_squares, code.count(0, rows, lines) as n, code.count(0, columns, lines) as m:
+            row, column = code.least(n, rows - lines), code.least(m, columns - lines)
             square.move(square.at(source, distance, row, column), distance, square.at(target, pitch, column, row), pitch,
                         past_caches)
-        with one_by_one, counted(b, I64(0), rows) as row, counted(b, I64(0), columns) as column:
+        with one_by_one, code.count(0, rows) as row, code.count(0, columns) as column:
             square.move_element(square.at(source, distance, row, column), square.at(target, pitch, column, row))
-    b.ret_void()
+    code.finish()
     return str(module)
 
 

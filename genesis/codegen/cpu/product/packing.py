@@ -9,10 +9,11 @@ be a pair of terms, of bfloat16: where lines are adjacent, two terms' are interl
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import FLOAT, I32, I64, POINTER, constants, zero
 from genesis.codegen.cpu.tiling import RegisterTile
-from genesis.codegen.cpu.vectors import counted, transposed
+from genesis.codegen.cpu.vectors import transposed
 
 LINE = 64  # bytes
 
@@ -68,74 +69,55 @@ def _spaced(lanes: Lanes, dtype: str, start: ir.Value, step: int, count: ir.Valu
 
 def emit_copy(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, distance, lines, k, target, pitch)`: `k` elements of each line, at `target` `pitch` apart."""
-    kind = ir.FunctionType(ir.VOID, [POINTER, I64, I64, I64, POINTER, I64])
-    function = ir.Function(module, kind, "copy_lines")
-    function.linkage = "internal"
-    source, distance, lines, k, target, pitch = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    lanes = Lanes(builder, tile.lanes)
-    with counted(builder, I64(0), lines) as line:
-        start, there = (lanes.element_pointer(pointer, line * apart, tile.dtype)
+    code = Code(module, "copy_lines", [POINTER, I64, I64, I64, POINTER, I64], tile.lanes)
+    source, distance, lines, k, target, pitch = code.args
+    with code.count(0, lines) as line:
+        start, there = (code.element_pointer(pointer, line * apart, tile.dtype)
                         for pointer, apart in ((source, distance), (target, pitch)))
-        with counted(builder, I64(0), k, tile.lanes) as at:
-            mask = lanes.first_lanes(k - at)
-            vector = lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask)
-            lanes.store(vector, lanes.element_pointer(there, at, tile.dtype), tile.dtype)
-    builder.ret_void()
-    return function
+        with code.count(0, k, tile.lanes) as at:
+            vector = code.load(code.element_pointer(start, at, tile.dtype), tile.dtype, code.first_lanes(k - at))
+            code.store(vector, code.element_pointer(there, at, tile.dtype), tile.dtype)
+    return code.finish()
 
 
 def emit_packing(module: ir.Module, tile: RegisterTile, size: int) -> ir.Function:
     """`void (source, distance, lines, k, target)`: a strip of `size` adjacent lines, of which there are `lines`; from one term
     to the next it is `distance`.
     """
-    kind = ir.FunctionType(ir.VOID, [POINTER, I64, I64, I64, POINTER])
-    function = ir.Function(module, kind, f"pack_{size}")
-    function.linkage = "internal"
-    source, distance, lines, k, target = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    lanes = Lanes(builder, tile.lanes)
+    code = Code(module, f"pack_{size}", [POINTER, I64, I64, I64, POINTER], tile.lanes)
+    source, distance, lines, k, target = code.args
     counts = [(first, lines - first) for first in firsts(tile, size)]
-    with counted(builder, I64(0), k) as at:
-        start = lanes.element_pointer(source, at * distance, tile.dtype)
-        packed = lanes.element_pointer(target, at * size, tile.dtype)
+    with code.count(0, k) as at:
+        start = code.element_pointer(source, at * distance, tile.dtype)
+        packed = code.element_pointer(target, at * size, tile.dtype)
         for first, count in counts:  # all of a cache line at once: lines a page apart, of which few fit, would be read again
-            here = lanes.element_pointer(start, I64(first), tile.term)
-            second = lanes.element_pointer(here, distance, tile.term)
+            here = code.element_pointer(start, I64(first), tile.term)
+            second = code.element_pointer(here, distance, tile.term)
             # The excess of a long vector is overwritten by the next element's.
-            vector = lines_at(lanes, tile, here, second, count=count)
-            lanes.store(vector, lanes.element_pointer(packed, I64(first), tile.dtype), tile.dtype)
+            vector = lines_at(code, tile, here, second, count=count)
+            code.store(vector, code.element_pointer(packed, I64(first), tile.dtype), tile.dtype)
             for term in (here, second)[: 1 + tile.pairs]:
-                lanes.prefetch(lanes.element_pointer(term, I64(size), tile.term))  # of the next strip
-    builder.ret_void()
-    return function
+                code.prefetch(code.element_pointer(term, I64(size), tile.term))  # of the next strip
+    return code.finish()
 
 
 def emit_transposing(module: ir.Module, tile: RegisterTile) -> ir.Function:
     """`void (source, distance, lines, first, k, target, size)`: one vector of lines, from `first` on, of a strip of `size`
     lines, of which there are `lines`, `distance` apart.
     """
-    kind = ir.FunctionType(ir.VOID, [POINTER, I64, I64, I64, I64, POINTER, I64])
-    function = ir.Function(module, kind, "pack_transposed")
-    function.linkage = "internal"
-    source, distance, lines, first, k, target, size = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    lanes = Lanes(builder, tile.lanes)
-    starts, last = [], lines - 1
-    for n in range(tile.lanes):
-        line = first + n
-        present = builder.select(line < last, line, last)
-        starts.append(lanes.element_pointer(source, present * distance, tile.dtype))
-    with counted(builder, I64(0), k, tile.lanes) as at:
-        mask = lanes.first_lanes(k - at)
-        vectors = [lanes.load(lanes.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
+    code = Code(module, "pack_transposed", [POINTER, I64, I64, I64, I64, POINTER, I64], tile.lanes)
+    source, distance, lines, first, k, target, size = code.args
+    present = [code.least(first + n, lines - 1) for n in range(tile.lanes)]
+    starts = [code.element_pointer(source, line * distance, tile.dtype) for line in present]
+    with code.count(0, k, tile.lanes) as at:
+        mask = code.first_lanes(k - at)
+        vectors = [code.load(code.element_pointer(start, at, tile.dtype), tile.dtype, mask) for start in starts]
         # Zen 4, one thread, AVX2 code, B transposed, 8 products of 24 and 64 rows, 144 and 576 terms, 3136 columns: 4.3 to 2.6
         # and 25.7 to 20.7 ms. Vectors of whole lines are loaded far enough ahead.
         for start in starts if tile.lanes * tile.itemsize < LINE else ():  # of the next vector of lines
             coming = at + distance * tile.lanes
-            lanes.prefetch(lanes.element_pointer(start, coming, tile.dtype))
-        for n, vector in enumerate(transposed(builder, vectors)):
+            code.prefetch(code.element_pointer(start, coming, tile.dtype))
+        for n, vector in enumerate(transposed(code.builder, vectors)):
             offset = (at + n) * size + first
-            lanes.store(vector, lanes.element_pointer(target, offset, tile.dtype), tile.dtype)
-    builder.ret_void()
-    return function
+            code.store(vector, code.element_pointer(target, offset, tile.dtype), tile.dtype)
+    return code.finish()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.codegen.cpu import ir
+from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.spacing import Spacing, opaque
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.interface import FIRST_CACHE, depth_of
@@ -32,29 +33,24 @@ def emit_tile(
     packed strip. If it `packs`, it has two more arguments, where rows of B begin and the distance of these, and writes the
     strip as it reads them.
     """
-    kind = ir.FunctionType(
-        ir.VOID, [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1, *((POINTER, I64) if packs else ())])
-    function = ir.Function(module, kind, f"tile_{rows}_{vectors}" + "_packing" * packs + "_strips" * a_in_strips)
-    function.linkage = "internal"
-    k, a, a_row, a_step, b, c, ldc, m, n, add, *source = function.args
+    parameters = [I64, POINTER, I64, I64, POINTER, POINTER, I64, I64, I64, I1, *((POINTER, I64) if packs else ())]
+    code = Code(module, f"tile_{rows}_{vectors}" + "_packing" * packs + "_strips" * a_in_strips, parameters, tile.lanes)
+    k, a, a_row, a_step, b, c, ldc, m, n, add, *source = code.args
     strides = None if a_in_strips else (a_row, a_step)
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    lanes = Lanes(builder, tile.lanes)
     # A whole tile is stored unmasked, `add` known to each of the two copies; edges, which are rare, share one masked copy.
-    sums = _sums(builder, lanes, tile, (rows, vectors), k, (a, strides), b, (c, ldc), source)
+    sums = _sums(code, tile, (rows, vectors), k, (a, strides), b, (c, ldc), source)
     if (rows, vectors) != (tile.rows, tile.vectors):
-        _store(lanes, tile, sums, (c, ldc), add, (m, n))
+        _store(code, tile, sums, (c, ldc), add, (m, n))
     else:
         whole = (m >= rows) & (n >= tile.columns)
-        with builder.if_else(whole) as (inside, edge):
-            with inside, builder.if_else(add) as (adding, writing):
+        with code.builder.if_else(whole) as (inside, edge):
+            with inside, code.builder.if_else(add) as (adding, writing):
                 for way, adds in ((adding, True), (writing, False)):
                     with way:
-                        _store(lanes, tile, sums, (c, ldc), ir.Constant(I1, adds), None)
+                        _store(code, tile, sums, (c, ldc), ir.Constant(I1, adds), None)
             with edge:
-                _store(lanes, tile, sums, (c, ldc), add, (m, n))
-    builder.ret_void()
-    return function
+                _store(code, tile, sums, (c, ldc), add, (m, n))
+    return code.finish()
 
 
 def _prefetch(lanes: Lanes, tile: RegisterTile, pointer: ir.Value, vectors: int, writing: bool = False, level: int = 3) -> None:
@@ -90,7 +86,7 @@ def _store(
 
 
 def _sums(
-    builder: ir.IRBuilder, lanes: Lanes, tile: RegisterTile, shape: tuple[int, int], k: ir.Value,
+    lanes: Lanes, tile: RegisterTile, shape: tuple[int, int], k: ir.Value,
     a: tuple[ir.Value, tuple[ir.Value, ir.Value] | None], b: ir.Value, target: tuple[ir.Value, ir.Value],
     source: Sequence[ir.Value] = (),
 ) -> Sequence[Sequence[ir.Value]]:
@@ -98,7 +94,7 @@ def _sums(
 
     C's lines arrive meanwhile, a row with each of the first rounds: all at once they take the buffers that A and B need.
     """
-    rows, vectors = shape
+    builder, (rows, vectors) = lanes.builder, shape
     is_long = depth_of(tile) * tile.columns * tile.itemsize > FIRST_CACHE
     start_of_a, strides = a
     rows_of_a = Spacing(builder, strides[0], tile.itemsize, rows) if strides else None
