@@ -39,9 +39,6 @@ class ComplexLanes:
         """The numbers in reverse order."""
         return self._shuffled(x, [2 * n + part for n in reversed(range(self.width)) for part in (0, 1)])
 
-    def conjugate(self, x: ir.Value) -> ir.Value:
-        return x * self.alternating(1.0, -1.0)
-
     def repeated(self, pointer: ir.Value) -> ir.Value:
         """The complex number at `pointer`, in all lanes."""
         b, element = self.builder, REGISTER_TYPE[self.dtype]
@@ -50,13 +47,12 @@ class ComplexLanes:
 
     def times(self, x: ir.Value, y: ir.Value) -> ir.Value:
         """x times y, or times y's conjugate in a backward transform."""
-        real, imaginary = (self._shuffled(y, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))
-        turned = imaginary * -self.turn
-        return self.lanes.fma(self.swapped(x), turned, x * real)
+        real, imaginary = self._parts(y)
+        return self.lanes.fma(self.swapped(x), imaginary * -self.turn, x * real)
 
     def product(self, x: ir.Value, y: ir.Value) -> ir.Value:
         """x times y."""
-        real, imaginary = (self._shuffled(y, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))
+        real, imaginary = self._parts(y)
         return self.subtract_add(x, real, self.swapped(x) * imaginary)
 
     def subtract_add(self, x: ir.Value, factor: ir.Value, y: ir.Value) -> ir.Value:
@@ -71,6 +67,10 @@ class ComplexLanes:
 
     def subtract_turned(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self.lanes.fma(-self.swapped(y), self.turn, x)
+
+    def _parts(self, x: ir.Value) -> Iterator[ir.Value]:
+        """The real parts, each twice, and the imaginary ones."""
+        return (self._shuffled(x, [2 * n + part for n in range(self.width) for _ in range(2)]) for part in (0, 1))
 
     def _shuffled(self, x: ir.Value, order: Sequence[int]) -> ir.Value:
         return self.builder.shuffle_vector(x, x, constants(I32, order))

@@ -13,7 +13,6 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.fourier import passes
 from genesis.codegen.cpu.registers import DOUBLE, I64
 from genesis.codegen.cpu.tiling import vector_bytes
-from genesis.codegen.cpu.vectors import counted
 from genesis.codegen.cpu.word_kernel import WordKernel, load_words
 
 # The words of an argument block. `columns` of the `inner` ones of a transform are a block, the last block has the rest too.
@@ -80,16 +79,13 @@ class _Driver(WordKernel):
 
     def text(self) -> str:
         b, blocks = self.builder, self.words["blocks"]
-        slots = [b.alloca(I64) for _ in range(2)]  # the transform of a batch, and the block
-        for slot, value in zip(slots, (b.udiv(self.first, blocks), b.urem(self.first, blocks)), strict=True):
-            b.store(value, slot)
-        with self.items():
-            number, block = (b.load(slot, typ=I64) for slot in slots)
-            self._item(number, block)
-            following = block + 1
+        number, block = self.variable(b.udiv(self.first, blocks)), self.variable(b.urem(self.first, blocks))
+        with self.items():  # blocks of each transform of a batch
+            self._item(number.get(), block.get())
+            following = block.get() + 1
             is_next = following.equals(blocks)
-            b.store(number + b.zext(is_next, I64), slots[0])
-            b.store(b.select(is_next, I64(0), following), slots[1])
+            number.set(number.get() + b.zext(is_next, I64))
+            block.set(b.select(is_next, I64(0), following))
         return super().text()
 
     def _item(self, number: ir.Value, block: ir.Value) -> None:
@@ -102,7 +98,7 @@ class _Driver(WordKernel):
             for end in ("source", "target"))
         here = self._at(word["workspace_at"], self.worker * word["per_worker"])
         buffers = here, self._at(here, word["buffer"])
-        with counted(b, I64(0), word["passes"]) as n:
+        with self.count(0, word["passes"]) as n:
             words = load_words(b, b.gep(word["passes_at"], [n * len(PASS)], source_etype=I64), PASS_TYPES)
             is_first = n.equals(0)
             is_last = n.equals(word["passes"] - 1)
