@@ -160,19 +160,12 @@ class _Driver(WordKernel):
 
     def _call(self, kind: ir.Value, values: dict[str, ir.Value]) -> None:
         """The function of a kind of pass."""
-        b, done = self.builder, self.function.append_basic_block("passed")
-        choice = b.switch(kind, done)
-        for number, ((family, _), function) in enumerate(zip(KINDS, self.functions, strict=True)):
-            if function is None:
-                continue
-            block = self.function.append_basic_block(function.name)
-            choice.add_case(I64(number), block)
-            b.position_at_end(block)
+        there = {number: function for number, function in enumerate(self.functions) if function is not None}
+        for number in self.builder.cases(kind, there):
+            family, _ = KINDS[number]
             given = values | {"in_row": values["from_line"], "out_row": values["to_line"]}
             if family in ("twiddle", "part"):
                 given |= {"columns": values["block_columns"], "in_row": values["in_row"], "out_column": values["to_line"]}
             elif family == "gather":
                 given |= {"rows": values["block_columns"], "columns": values["l"], "out_column": values["block_columns"]}
-            b.call(function, [given[argument] for argument in FAMILIES[family][1]])
-            b.branch(done)
-        b.position_at_end(done)
+            there[number](*(given[argument] for argument in FAMILIES[family][1]))

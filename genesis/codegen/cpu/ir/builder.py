@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from genesis.codegen.cpu.ir.functions import Block, Function, Module, Phi, Slot, Switch
+from genesis.codegen.cpu.ir.functions import Block, Function, Module, Phi, Slot
 from genesis.codegen.cpu.ir.types import Constant, FunctionType, I1, Type, VOID, Value, VectorType
 
 _COMPARED = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
@@ -186,15 +186,22 @@ class IRBuilder:
             hint = ", !prof " + self.module.add_metadata(f'!"branch_weights", {weights}')
         self.block.end = f"br i1 {condition.text}, label %{then.name}, label %{otherwise.name}{hint}"
 
-    def switch(self, value: Value, default: Block) -> Switch:
-        self.block.end = found = Switch(value, default)
-        return found
-
     def ret_void(self) -> None:
         self.block.end = "ret void"
 
     def ret(self, value: Value) -> None:
         self.block.end = f"ret {value.type.text} {value.text}"
+
+    def cases(self, value: Value, numbers: Iterable[int]) -> Iterator[int]:
+        """`for number in cases(value, numbers):` writes the code for each of these values of an integer."""
+        here, after, cases = self.block, self.append_basic_block("chosen"), []
+        for number in numbers:
+            self.block = self.append_basic_block("case")
+            cases.append(f"{value.type.text} {number}, label %{self.block.name}")
+            yield number
+            self.branch(after)
+        here.end = f"switch {value.type.text} {value.text}, label %{after.name} [{' '.join(cases)}]"
+        self.block = after
 
     @contextmanager
     def if_then(self, condition: Value, likely: bool | None = None) -> Iterator[None]:

@@ -32,21 +32,6 @@ class Phi(Value):
         return f"{self.text} = phi {self.type.text} {ways}"
 
 
-class Switch:
-    """The end of a block that branches by an integer."""
-
-    def __init__(self, value: Value, default: Block) -> None:
-        self.value, self.default = value, default
-        self.cases: list[str] = []
-
-    def add_case(self, value: Value, block: Block) -> None:
-        self.cases.append(f"{value.type.text} {value.text}, label %{block.name}")
-
-    def __str__(self) -> str:
-        value = self.value
-        return f"switch {value.type.text} {value.text}, label %{self.default.name} [{' '.join(self.cases)}]"
-
-
 class Module:
     def __init__(self, name: str = "") -> None:
         self.globals: dict[str, Function] = {}
@@ -99,7 +84,7 @@ class Block:
     def __init__(self, function: Function, name: str) -> None:
         self.function, self.name = function, name
         self.lines: list[str | Phi] = []
-        self.end: str | Switch | None = None
+        self.end: str | None = None
 
     def __str__(self) -> str:
         slots = self.function.slots if self is self.function.blocks[0] else ()

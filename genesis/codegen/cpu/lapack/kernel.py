@@ -112,21 +112,13 @@ class _Kernel(WordKernel):
     # ---- steps ----
 
     def _step(self, step: ir.Value) -> None:
-        builder = self.builder
-        done = builder.append_basic_block("step.done")
-        choice = builder.switch(self.get(step), done)
-        for number, name in enumerate(STEPS):
-            if name not in self.steps:
-                continue
-            block = builder.append_basic_block(name)
-            choice.add_case(I64(number), block)
-            builder.position_at_end(block)
+        names = {number: name for number, name in enumerate(STEPS) if name in self.steps}
+        for number in self.builder.cases(self.get(step), names):
+            name = names[number]
             if name in OWNERS:
                 self._function(step, getattr(self.owners[OWNERS[name]], name))
             else:
                 getattr(self, "_" + name)(step)
-            builder.branch(done)
-        builder.position_at_end(done)
 
     def _call(self, step: ir.Value) -> None:
         """{function, pointers}"""

@@ -66,15 +66,8 @@ class Panels(TileFunctions):
                 is_zero = value.equals(0.0)
                 is_first = is_zero & failed.get().equals(0)
                 failed.set(builder.select(is_first, j + 1, failed.get()))
-                done = builder.append_basic_block("eliminated")
-                choice = builder.switch(end - j - 1, done)
-                for others, function in enumerate(self._eliminations):
-                    block = builder.append_basic_block("elimination")
-                    choice.add_case(I64(others), block)
-                    builder.position_at_end(block)
-                    chosen.set(function(m, line, row, j, scale))
-                    builder.branch(done)
-                builder.position_at_end(done)
+                for others in builder.cases(end - j - 1, range(len(self._eliminations))):
+                    chosen.set(self._eliminations[others](m, line, row, j, scale))
             with builder.if_then(end < count):  # then `end` is `first` + a tile's rows
                 lines, behind = code.element(panel, first * row), code.element(panel, end * row)
                 self._solve_lines(code.element(lines, first), row, code.element(behind, first), count - end)

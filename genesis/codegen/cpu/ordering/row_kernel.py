@@ -157,16 +157,9 @@ class RowKernel(WordKernel):
 
     def text(self) -> str:
         """The module's text."""
-        done = self.builder.append_basic_block("done")
-        choice = self.builder.switch(self.words["step"], done)
-        for number, step in enumerate(self.steps):
-            block = self.builder.append_basic_block(step)
-            choice.add_case(I64(number), block)
-            self.builder.position_at_end(block)
+        for number in self.builder.cases(self.words["step"], range(len(self.steps))):
             with self.items() as item:
-                getattr(self, "_" + step)(item)
-            self.builder.branch(done)
-        self.builder.position_at_end(done)
+                getattr(self, "_" + self.steps[number])(item)
         return super().text()
 
     def part(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
