@@ -61,14 +61,8 @@ class Code(Lanes):
     @contextmanager
     def loop(self, condition: Callable[[], ir.Value]) -> Iterator[None]:
         """`while condition():` around the body."""
-        header, body, after = (self.builder.append_basic_block(name) for name in ("while", "body", "after"))
-        self.builder.branch(header)
-        self.builder.position_at_end(header)
-        self.builder.cbranch(condition(), body, after)
-        self.builder.position_at_end(body)
-        yield
-        self.builder.branch(header)
-        self.builder.position_at_end(after)
+        with self.builder.loop([], condition):
+            yield
 
     @contextmanager
     def count(self, start: ir.Value | int, end: ir.Value, step: int | ir.Value = 1) -> Iterator[ir.Value]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.registers import I32, I64, POINTER, SIZE, constants
+from genesis.codegen.cpu.registers import I32, I64, SIZE, constants
 from genesis.codegen.cpu.tiling import vector_bytes
 
 
@@ -36,14 +36,12 @@ def store_first(b: ir.IRBuilder, x: ir.Value, pointer: ir.Value, count: ir.Value
 def _store_half(b: ir.IRBuilder, x: ir.Value, pointer: ir.Value, half: int, stored: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Store the first half of x if `stored` is not 0; the half that is left, and its address."""
     low, high = (b.shuffle_vector(x, x, constants(I32, range(n, n + half))) for n in (0, half))
-    before = b.block
-    with b.if_then(b.icmp_unsigned("!=", stored, stored.type(0))):
+
+    def store() -> tuple[ir.Value, ir.Value]:
         b.store(low, pointer, align=SIZE[x.type.element])
-        behind, after = b.gep(pointer, [I64(half)], inbounds=True, source_etype=x.type.element), b.block
-    left, at = b.phi(low.type), b.phi(POINTER)
-    for phi, skipped, passed in ((left, low, high), (at, pointer, behind)):
-        phi.add_incoming(skipped, before)
-        phi.add_incoming(passed, after)
+        return high, b.gep(pointer, [I64(half)], inbounds=True, source_etype=x.type.element)
+
+    left, at = b.replaced(b.icmp_unsigned("!=", stored, stored.type(0)), [low, pointer], store)
     return left, at
 
 

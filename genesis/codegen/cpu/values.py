@@ -176,15 +176,13 @@ def _mended(
     extent, site, fault = nest.extra_words(i)
     if nest.mask is not None and is_varying(bad):
         bad = lanes.logical_and(bad, nest.mask)
-    # In a branch: a select at each index would widen vectors of bools, which took a third of the loop.
-    before = b.block
-    with b.if_then(lanes.any_lane(bad), likely=False):
+    def mended() -> ir.Value:
         for position, word in enumerate((I64(1), site, seen(bad), extent)):
             b.store(word, b.gep(fault, [I64(position)], inbounds=True, source_etype=I64))
-        mended, after = lanes.select(bad, instead, value), b.block
-    within = b.phi(value.type)
-    within.add_incoming(value, before)
-    within.add_incoming(mended, after)
+        return lanes.select(bad, instead, value)
+
+    # In a branch: a select at each index would widen vectors of bools, which took a third of the loop.
+    [within] = b.replaced(lanes.any_lane(bad), [value], lambda: [mended()], likely=False)
     return within
 
 

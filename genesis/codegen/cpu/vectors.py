@@ -24,18 +24,10 @@ def counted(
     builder: ir.IRBuilder, start: ir.Value, end: ir.Value, step: int | ir.Value = 1, flags: Sequence[str] = ()
 ) -> Iterator[ir.Value]:
     """`for i in range(start, end, step)` around the body."""
-    before = builder.block
-    header, body, after = (builder.append_basic_block(name) for name in ("loop", "body", "after"))
-    builder.branch(header)
-    builder.position_at_end(header)
-    i = builder.phi(I64)
-    i.add_incoming(start, before)
-    builder.cbranch(i < end, body, after)
-    builder.position_at_end(body)
-    yield i
-    i.add_incoming(builder.add(i, I64(step) if isinstance(step, int) else step, flags=flags), builder.block)
-    builder.branch(header)
-    builder.position_at_end(after)
+    with builder.loop([start], lambda i: i < end) as carried:
+        [i] = carried.now
+        yield i
+        carried.following = [builder.add(i, I64(step) if isinstance(step, int) else step, flags=flags)]
 
 
 def transposed(builder: ir.IRBuilder, vectors: Sequence[ir.Value], unit: int = 1) -> list[ir.Value]:
@@ -277,51 +269,30 @@ class Vectors:
         """`value`, with the lanes of `mask` taken from `rare()`, whose code is skipped if there are none."""
         # A branch, not a select alone: the rare path calls the C library for each lane.
         # Measured: a sine compiles in 29 ms instead of 94, with huge angles left to the C library.
-        before = self.builder.block
-        with self.builder.if_then(self.any_lane(mask), likely=False):
-            mended = self.select(mask, rare(), value)
-            after = self.builder.block
-        result = self.builder.phi(value.type)
-        result.add_incoming(value, before)
-        result.add_incoming(mended, after)
+        [result] = self.builder.replaced(self.any_lane(mask), [value], lambda: [self.select(mask, rare(), value)], likely=False)
         return result
 
-    def repeated(self, state: Sequence[Value], step: Callable[..., tuple[ir.Value, Sequence[ir.Value]]]) -> list[ir.Value]:
+    def repeated(self, state: Sequence[Value], step: Callable[..., tuple[ir.Value, Sequence[ir.Value]]]) -> Sequence[ir.Value]:
         """`goes_on, state = step(*state)` until no lane goes on. A step leaves the state of lanes that are through as it is."""
-        before, loop, done = self.builder.block, *(self.builder.append_basic_block(name) for name in ("repeat", "repeated"))
-        start = self.matched(*state)
-        self.builder.branch(loop)
-        self.builder.position_at_end(loop)
-        phis = [self.builder.phi(value.type) for value in start]
-        goes_on, following = step(*phis)
-        again = self.any_lane(goes_on)
-        for phi, first, value in zip(phis, start, following, strict=True):
-            phi.add_incoming(first, before)
-            phi.add_incoming(value, self.builder.block)
-        self.builder.cbranch(again, loop, done)
-        self.builder.position_at_end(done)
-        return list(following)
+        def for_all(*now: ir.Value) -> tuple[ir.Value, Sequence[ir.Value]]:
+            goes_on, following = step(*now)
+            return self.any_lane(goes_on), following
+
+        return self.builder.repeated(self.matched(*state), for_all)
 
     def per_lane(self, function: ir.Function, *arguments: ir.Value) -> ir.Value:
         """A scalar function applied to each lane in turn: for rare paths."""
         arguments = tuple(self.matched(*arguments))
         if not is_varying(arguments[0]):
             return self.builder.call(function, arguments)
-        before = self.builder.block
-        loop, done = self.builder.append_basic_block("lane"), self.builder.append_basic_block("lanes_done")
-        result_type = ir.VectorType(function.function_type.return_type, self.width)
-        self.builder.branch(loop)
-        self.builder.position_at_end(loop)
-        lane, result = self.builder.phi(I32), self.builder.phi(result_type)
-        value = self.builder.call(function, [self.builder.extract_element(argument, lane) for argument in arguments])
-        grown, following = self.builder.insert_element(result, value, lane), self.builder.add(lane, ir.Constant(I32, 1))
-        nothing = ir.Constant(result_type, "poison")
-        for phi, start, step in ((lane, ir.Constant(I32, 0), following), (result, nothing, grown)):
-            phi.add_incoming(start, before)
-            phi.add_incoming(step, loop)
-        self.builder.cbranch(self.builder.icmp_unsigned("<", following, ir.Constant(I32, self.width)), loop, done)
-        self.builder.position_at_end(done)
-        return grown
+        b, result_type = self.builder, ir.VectorType(function.function_type.return_type, self.width)
+
+        def one(lane: ir.Value, result: ir.Value) -> tuple[ir.Value, Sequence[ir.Value]]:
+            value = b.call(function, [b.extract_element(argument, lane) for argument in arguments])
+            grown, following = b.insert_element(result, value, lane), lane + 1
+            return b.icmp_unsigned("<", following, I32(self.width)), [following, grown]
+
+        return b.repeated([I32(0), ir.Constant(result_type, "poison")], one)[1]
 
     def horizontal_reduce(self, combine: Callable[[ir.Value, ir.Value], ir.Value], x: ir.Value) -> ir.Value:
         """All lanes combined into one value: lane i with lane i + width/2, a balanced tree with the same bits every time."""

@@ -212,6 +212,17 @@ class IRBuilder:
             yield
         self.block = after
 
+    def replaced(
+        self, condition: Value, values: Sequence[Value], instead: Callable[[], Sequence[Value]], likely: bool | None = None
+    ) -> list[Phi]:
+        """The values or, if a condition holds, those that the code of `instead` computes."""
+        before = self.block
+        with self.if_then(condition, likely):
+            others, after = instead(), self.block
+        found = [self.phi(value.type) for value in values]
+        _join(found, (values, before), (others, after))
+        return found
+
     @contextmanager
     def if_else(self, condition: Value) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
         """Contexts for the code of either side of a condition."""
@@ -226,6 +237,49 @@ class IRBuilder:
         yield
         if self.block.end is None:
             self.branch(after)
+
+    # ---- loops, which carry values from round to round in registers ----
+
+    @contextmanager
+    def loop(self, starts: Sequence[Value], goes_on: Callable[..., Value]) -> Iterator[Carried]:
+        """`while goes_on(*values):` around the body, which says what the values are in the next round."""
+        before, (header, body, after) = self.block, [self.append_basic_block(name) for name in ("loop", "body", "after")]
+        self.branch(header)
+        self.block = header
+        carried = Carried([self.phi(start.type) for start in starts])
+        self.cbranch(goes_on(*carried.now), body, after)
+        self.block = body
+        yield carried
+        _join(carried.now, (starts, before), (carried.following, self.block))
+        self.branch(header)
+        self.block = after
+
+    def repeated(self, starts: Sequence[Value], step: Callable[..., tuple[Value, Sequence[Value]]]) -> Sequence[Value]:
+        """`goes_on, values = step(*values)` until it does not go on; the last values."""
+        before, (loop, after) = self.block, [self.append_basic_block(name) for name in ("repeat", "repeated")]
+        self.branch(loop)
+        self.block = loop
+        now = [self.phi(start.type) for start in starts]
+        goes_on, following = step(*now)
+        _join(now, (starts, before), (following, self.block))
+        self.cbranch(goes_on, loop, after)
+        self.block = after
+        return following
+
+
+class Carried:
+    """What a loop carries: the values at the beginning of a round, and those of the next, which its body sets."""
+
+    def __init__(self, now: Sequence[Phi]) -> None:
+        self.now = now
+        self.following: Sequence[Value] = ()
+
+
+def _join(phis: Sequence[Phi], *ways: tuple[Sequence[Value], Block]) -> None:
+    """Say what the values are on each way here."""
+    for values, block in ways:
+        for phi, value in zip(phis, values, strict=True):
+            phi.add_incoming(value, block)
 
 
 def _aligned(align: int | None) -> str:

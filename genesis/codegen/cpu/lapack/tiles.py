@@ -135,30 +135,16 @@ class Tiles(TileFunctions):
     ) -> list[list[ir.Value]]:
         """The products' sums, over a loop whose state is in registers."""
         builder, tile = code.builder, self.tile
-        kind = ir.VectorType(REGISTER_TYPE[tile.dtype], tile.lanes)
-        nothing = code.splat(code.number(0.0))
-        entry, header, body, after = builder.block, *(builder.append_basic_block(name) for name in ("sums", "term", "summed"))
-        builder.branch(header)
-        builder.position_at_end(header)
-        term, here, there = builder.phi(I64), builder.phi(I64), builder.phi(POINTER)
-        sums: list[list[ir.Phi]] = [[builder.phi(kind) for _ in range(vectors)] for _ in starts]
-        builder.cbranch(term < k, body, after)
-        builder.position_at_end(body)
-        columns = [code.read_vector(there, v * tile.lanes) for v in range(vectors)]
-        added = []
-        for start, line in zip(starts, sums, strict=True):
-            element = code.splat(code.read(start, here))
-            added.append([code.fma(element, x, total) for x, total in zip(columns, line, strict=True)])
-        for phi, first, following in (
-            (term, I64(0), term + 1), (here, I64(0), here + a_step),
-            (there, b[0], code.element(there, b[1])),
-            *((phi, nothing, value) for pair in zip(sums, added, strict=True) for phi, value in zip(*pair, strict=True)),
-        ):
-            phi.add_incoming(first, entry)
-            phi.add_incoming(following, body)
-        builder.branch(header)
-        builder.position_at_end(after)
-        return sums  # type: ignore[return-value]
+        nothing = [code.splat(code.number(0.0))] * (vectors * len(starts))
+        with builder.loop([I64(0), I64(0), b[0], *nothing], lambda term, *_: term < k) as carried:
+            term, here, there, *sums = carried.now
+            columns = [code.read_vector(there, v * tile.lanes) for v in range(vectors)]
+            added: list[ir.Value] = []
+            for start in starts:
+                element = code.splat(code.read(start, here))
+                added += [code.fma(element, x, total) for x, total in zip(columns, sums[len(added) :], strict=False)]
+            carried.following = [term + 1, here + a_step, code.element(there, b[1]), *added]
+        return [[*sums[n : n + vectors]] for n in range(0, len(sums), vectors)]
 
     @emitted
     def substitute(

@@ -236,21 +236,12 @@ class _Driver(WordKernel):
         waits for its own last product.
         """
         b, (_, middle, high) = self.builder, heights(self.tile)
-        before = b.block
-        header, body, after = (b.append_basic_block(name) for name in ("tiles", "tile", "after"))
-        b.branch(header)
-        b.position_at_end(header)
-        row = b.phi(I64)
-        row.add_incoming(rows[0], before)
-        left = rows[1] - row
-        b.cbranch(left > 0, body, after)
-        b.position_at_end(body)
-        fit = (left > high) & (left <= 2 * middle)
-        shorter = fit & anywhere
-        yield row, left, shorter
-        row.add_incoming(row + b.select(shorter, I64(middle), I64(high)), b.block)
-        b.branch(header)
-        b.position_at_end(after)
+        with b.loop([rows[0]], lambda row: rows[1] - row > 0) as carried:
+            [row] = carried.now
+            left = rows[1] - row
+            shorter = (left > high) & (left <= 2 * middle) & anywhere
+            yield row, left, shorter
+            carried.following = [row + b.select(shorter, I64(middle), I64(high))]
 
     def _terms_of_strip(
         self, rows: Sequence[ir.Value], column: ir.Value, k_first: ir.Value, k: ir.Value

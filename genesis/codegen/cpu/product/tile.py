@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import Code
@@ -164,19 +163,10 @@ def _packed(
 
 def _repeated(
     builder: ir.IRBuilder, state: Sequence[ir.Value], end: ir.Value, body: Callable[[Sequence[ir.Value]], list[ir.Value]]
-) -> list[ir.Value]:
+) -> Sequence[ir.Value]:
     """`while state[0] < end: state = body(state)`, for a pointer state[0]."""
-    entry, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
-    builder.cbranch(builder.icmp_unsigned("<", state[0], end), loop, after)
-    builder.position_at_end(loop)
-    now = [builder.phi(value.type) for value in state]
-    following = body(now)
-    builder.cbranch(builder.icmp_unsigned("<", following[0], end), loop, after)
-    builder.position_at_end(after)
-    left: list[Any] = [builder.phi(value.type) for value in state]
-    for phis in (now, left):
-        for phi, first in zip(phis, state, strict=True):
-            phi.add_incoming(first, entry)
-        for phi, next_ in zip(phis, following, strict=True):
-            phi.add_incoming(next_, loop)
-    return left
+    def step(*now: ir.Value) -> tuple[ir.Value, Sequence[ir.Value]]:
+        following = body(now)
+        return builder.icmp_unsigned("<", following[0], end), following
+
+    return builder.replaced(builder.icmp_unsigned("<", state[0], end), state, lambda: builder.repeated(state, step))
