@@ -35,7 +35,7 @@ from genesis.tracing.trace import LOCK
 F = TypeVar("F", bound=AnyFunction)
 ENTRY_LIMIT = 64  # per function: the least recently used is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
-PATIENCE = 4  # consecutive recordings without a replay before recordings become rare
+PATIENCE = 4  # recordings beyond the replays of all before recordings become rare
 STRAYS = 16  # mismatched values, beyond replays, after which values that Python reads are no longer guards
 RARER = 3  # log2 of the factor by which the wait between recordings then grows: a recording takes as long as 100 calls
 
@@ -63,8 +63,8 @@ class Compiled:
         self._returns_items = False
         self._compares = True  # values that Python reads are guards
         self._fills = False  # the last recorded call put something into a dict
-        self._wasted = 0  # calls since the last replay
-        self._replays = 0  # when a call was last recorded
+        self._recordings = 0
+        self._unmatched = PATIENCE  # and the calls without an entry since the last that was recorded without hesitation
         self._native: list[AnyFunction] = []  # replays by instructions
 
     def __repr__(self) -> str:
@@ -160,20 +160,19 @@ class Compiled:
 
     def _settle(self, entry: Entry) -> None:
         """Switch an entry that has replayed a call to replay by instructions, if possible."""
-        self._wasted = 0
         if not entry.is_settled and not self.check:
             entry.settle()
             self._find_native()
 
     def _record(self, args: Positional, kwargs: Attributes) -> Any:
-        """Record the call; ever more rarely after several recordings without a replay."""
+        """Record the call; ever more rarely after several recordings that replays do not pay for."""
         self._give_up_values()
-        replays = sum(entry.replays for entry in self.entries)
-        if replays != self._replays:
-            self._replays, self._wasted = replays, 0
-        self._wasted += 1
-        if self._wasted > PATIENCE and not _is_power(self._wasted):
+        self._unmatched += 1
+        if self._recordings < PATIENCE + sum(entry.replays for entry in self.entries):
+            self._unmatched = PATIENCE
+        elif not _is_power(self._unmatched):
             return self.function(*args, **kwargs)
+        self._recordings += 1
         if self.entries:
             tell("guards", "%s is recorded anew: %s has changed", self.__qualname__, self.missed)
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
