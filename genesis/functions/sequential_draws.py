@@ -16,13 +16,15 @@ import numpy as np
 
 from genesis.ir.dtypes import DType, float64, int32
 from genesis.runtime.deferred import deferred
-from genesis.runtime.kernel_cache import KernelSource, get_or_compile
 from genesis.runtime.mersenne_twister import MersenneTwister
 
 if TYPE_CHECKING:
     from genesis.codegen.cpu.sequential_draws import draw_ir
-else:  # needed only where the store lacks a kernel
+    from genesis.runtime.kernel_cache import KernelSource, get_or_compile
+else:  # with the first number drawn, and `draw_ir` only where the store lacks a kernel
     draw_ir = deferred("genesis.codegen.cpu.sequential_draws", "draw_ir")
+    KernelSource = deferred("genesis.runtime.kernel_cache", "KernelSource")
+    get_or_compile = deferred("genesis.runtime.kernel_cache", "get_or_compile")
 
 _BLOCK = 16  # PyTorch makes this many normal numbers at once, from as many uniform ones
 _LONG = 1 << 28  # from this range on, an integer takes 64 bits

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import itertools
 import mmap
+from collections.abc import Iterator
 
 import ml_dtypes
 import numpy as np
@@ -64,9 +65,12 @@ def multiply(
 
 
 @pytest.fixture
-def tile(request, monkeypatch) -> RegisterTile:
-    monkeypatch.setattr(RegisterTile, "of", classmethod(lambda cls, dtype, vectors: request.param))
-    return request.param
+def tile(request, monkeypatch) -> Iterator[RegisterTile]:
+    with monkeypatch.context() as patched:
+        patched.setattr(RegisterTile, "of", classmethod(lambda cls, dtype, vectors: request.param))
+        tile_of.cache_clear()
+        yield request.param
+    tile_of.cache_clear()
 
 
 def operand(random: np.random.Generator, dtype: str, transposed: bool, rows: int, columns: int) -> np.ndarray:

@@ -19,7 +19,7 @@ def softsign():
     )
     install_row(row)
     yield row
-    del OPERATIONS["soft_sign_of"], PRIMITIVES["soft_sign_of"], Tensor.soft_sign_of
+    del OPERATIONS["soft_sign_of"], PRIMITIVES["soft_sign_of"], Tensor.soft_sign_of, Tensor.soft_sign_of_
     vars(genesis).pop("soft_sign_of", None)
 
 
