@@ -176,6 +176,6 @@ def text_source(symbol: str, text: str, of_program: bool = True) -> KernelSource
 
 
 def compiled(symbol: str, text: str) -> int:
-    """The address of the function `symbol` of a text."""
-    [address] = get_or_compile([text_source(symbol, text)])
+    """The address of the function `symbol` of a text, one of the library's own."""
+    [address] = get_or_compile([text_source(symbol, text, of_program=False)])
     return address

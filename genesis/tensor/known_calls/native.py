@@ -14,7 +14,7 @@ from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import Operation
 from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible, object_new
-from genesis.runtime.kernel_cache import get_or_compile, text_source
+from genesis.runtime.kernel_cache import compiled
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.tensor.handle import Storage, Tensor, plain_classes, spreading
@@ -75,6 +75,5 @@ def _native(
         return None
     known = [*_OBJECTS.values(), *in_python]
     objects = array("Q", [*map(id, known), object_new()])
-    source = module_ir(_SLOTTED, (*_OBJECTS, *_IN_PYTHON[symbol]))
-    [address] = get_or_compile([text_source(symbol, source, of_program=False)])
+    address = compiled(symbol, module_ir(_SLOTTED, (*_OBJECTS, *_IN_PYTHON[symbol])))
     return builtin(symbol.encode(), address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)
