@@ -64,10 +64,19 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     nbytes = min(sum([trace.nodes[i].nbytes for i in results]), BYTE_LIMIT // 16)
     step.weight += nbytes
     trace.weight += nbytes
-    dtype = trace.nodes[results[0]].dtype
-    if operation.elements and (dtype.category == 1 or dtype.itemsize == 2):
-        step.elements = operation.elements
+    step.elements = _elements(operation, trace.nodes[results[0]].dtype)
     return step
+
+
+def _elements(operation: Operation, dtype: DType) -> tuple[str, ...]:
+    """The arguments whose numbers must be in range of the result's dtype.
+
+    The operands and factors of a floating result are rounded after the arithmetic alone.
+    """
+    if dtype.category == 1:
+        return operation.elements
+    rounded = ("input", "other", "alpha", *operation.numbers_between)
+    return tuple([name for name in operation.elements if name not in rounded]) if dtype.itemsize == 2 else ()
 
 
 def _with_named_dtype(
@@ -152,12 +161,7 @@ def with_numbers_read(
 def refuse_elements(
     operation: Operation, names: tuple[str, ...], arguments: CallArguments, attributes: Attributes | None, dtype: DType
 ) -> None:
-    """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result.
-
-    The operands and factors of a floating result are rounded after the arithmetic alone.
-    """
-    if dtype.category == 2:
-        names = tuple(name for name in names if name not in ("input", "other", "alpha", *operation.numbers_between))
+    """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result."""
     positional = zip(parameter_names(operation), arguments, strict=False)
     for name, argument in [*positional, *(attributes or {}).items()]:
         if name in names:

@@ -304,6 +304,24 @@ def test_parameters_enter_without_python(monkeypatch):
     assert w.grad is not None and calls() == []
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_numbers_between_floats_are_not_checked_again(monkeypatch, dtype):
+    in_python = []
+
+    def continued(*arguments):
+        in_python.append(arguments)
+        return known(*arguments)
+
+    known, *others = dispatch._known.others
+    monkeypatch.setattr(dispatch._known, "call", native_call(dispatch._known.by_python, continued, *others))
+    x = genesis.tensor(_values((3,)), dtype=getattr(genesis, dtype))
+    for _ in range(2):
+        genesis.synchronize()
+        in_python.clear()
+        (x + x - 1.5).sub(x).tolist()
+    assert in_python == []
+
+
 def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):
     def fails(*functions):
         raise RuntimeError("no compiler")
