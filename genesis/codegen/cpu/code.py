@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
@@ -36,10 +36,10 @@ class Code(Lanes):
     """
 
     def __init__(
-        self, module: ir.Module, name: str, parameters: Sequence[ir.Type], width: int, *, result: ir.Type | None = None,
+        self, module: ir.Module, name: str, parameters: Sequence[ir.Type], width: int, *, result: ir.Type = ir.VOID,
         internal: bool = True,
     ) -> None:
-        self.function = ir.Function(module, ir.FunctionType(result or ir.VOID, parameters), name)
+        self.function = ir.Function(module, ir.FunctionType(result, parameters), name)
         if internal:
             self.function.linkage = "internal"
         self.args: Sequence[ir.Value] = self.function.args
@@ -58,17 +58,13 @@ class Code(Lanes):
     def variable(self, value: ir.Value | int) -> Variable:
         return Variable(self, I64(value) if isinstance(value, int) else value)
 
-    @contextmanager
-    def loop(self, condition: Callable[[], ir.Value]) -> Iterator[None]:
+    def loop(self, condition: Callable[[], ir.Value]) -> AbstractContextManager[object]:
         """`while condition():` around the body."""
-        with self.builder.loop([], condition):
-            yield
+        return self.builder.loop([], condition)
 
-    @contextmanager
-    def count(self, start: ir.Value | int, end: ir.Value, step: int | ir.Value = 1) -> Iterator[ir.Value]:
+    def count(self, start: ir.Value | int, end: ir.Value, step: int | ir.Value = 1) -> AbstractContextManager[ir.Value]:
         """`for i in range(start, end, step)` around the body."""
-        with counted(self.builder, I64(start) if isinstance(start, int) else start, end, step) as i:
-            yield i
+        return counted(self.builder, I64(start) if isinstance(start, int) else start, end, step)
 
     # ---- words ----
 

@@ -13,13 +13,14 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.registers import I1, I64, POINTER
 
+# What annotations name: to a type checker all are values, and `Functions.types` says of which type.
 i1: TypeAlias = ir.Value
 i64: TypeAlias = ir.Value
 ptr: TypeAlias = ir.Value
 
 
 class Functions:
-    """The functions of one module, whose vectors have `width` lanes; `types` are those that annotations may name, too."""
+    """The functions of one module, whose vectors have `width` lanes; annotations may name `types` of its own, too."""
 
     def __init__(self, module: ir.Module, width: int, **types: ir.Type) -> None:
         self.module, self.width = module, width
