@@ -87,3 +87,29 @@ def test_deformable_convolution_reads_between_pixels_and_zeros_beyond_them():
         value = map_coordinates(x[n, channel], np.array(at)[:, None], order=1, mode="grid-constant", cval=0.0)[0]
         expected[n, o, i, j] += weight[o, channel, a, b] * mask[n, tap, i, j] * value
     assert_close(result, expected)
+
+
+def test_boxes_are_compared_as_in_torchvision():
+    boxes, scores = genesis.tensor([[0.0, 0, 10, 1], [0, 0, 3, 1]]), genesis.tensor([0.9, 0.8])
+    assert float(np.float32(3) / np.float32(10)) > 0.3 and OPS.nms(boxes, scores, 0.3).tolist() == [0]  # the threshold is a double
+    assert OPS.nms(boxes, genesis.tensor([0.9, float("nan")]), 0.5).tolist() == [1, 0]  # NaN is the highest score
+    assert OPS.nms((boxes * 1000).half(), scores.half(), 0.2).tolist() == [0]  # whose areas overflow 16 bits
+    for wrong in (scores[:1], scores[:, None]):
+        with pytest.raises(ValueError, match="want"):
+            OPS.nms(boxes, wrong, 0.3)
+
+
+def test_offsets_on_pixels_have_the_gradients_beyond_them():
+    rng = np.random.default_rng(6)
+    x, weight, bias = (rng.standard_normal(s).astype(np.float32) for s in ((1, 2, 7, 5), (3, 2, 3, 3), 3))
+    shape = 1, 18, 7, 5
+    sizes = (1, 1), (1, 1), (1, 1)
+    for start in (np.zeros(shape, np.float32), rng.integers(-2, 3, shape).astype(np.float32)):
+        given, result = deformed(x, weight, start, None, bias, *sizes, 1, 1)
+        result.sum().backward()
+        step = np.float32(2.0**-4)  # results are linear between pixels
+        for at in zip(*(rng.integers(0, n, 12) for n in shape), strict=True):
+            moved = start.copy()
+            moved[at] += step
+            rise = float((deformed(x, weight, moved, None, bias, *sizes, 1, 1)[1] - result).double().sum()) / step
+            assert given[2].grad[at].item() == pytest.approx(rise, abs=2e-3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import genesis
+from genesis.ir.errors import ArgumentError
 from genesis.tensor.handle import Tensor
 
 __all__ = ["deform_conv2d", "nms"]
@@ -12,7 +13,10 @@ __all__ = ["deform_conv2d", "nms"]
 
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """The rows (int64) of `dets` (n, 4), as x1, y1, x2, y2, that no kept one of a higher score overlaps by more than that."""
-    boxes, left = dets.detach().numpy(), np.argsort(-scores.detach().numpy(), kind="stable")
+    if dets.ndim != 2 or dets.shape != (*scores.shape, 4):
+        raise ArgumentError(f"nms: got boxes of shape {tuple(dets.shape)} and scores {tuple(scores.shape)}; want (n, 4) and (n,)")
+    boxes = dets.detach().to(genesis.promote_types(dets.dtype, genesis.float32)).numpy()  # areas overflow 16 bits
+    left = scores.detach().argsort(descending=True, stable=True).numpy()
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     kept = []
     while left.size:
@@ -21,7 +25,7 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         low, high = np.maximum(boxes[first, :2], boxes[left, :2]), np.minimum(boxes[first, 2:], boxes[left, 2:])
         common = np.maximum(high - low, 0).prod(axis=1)
         with np.errstate(invalid="ignore"):  # two empty boxes: NaN, which overlaps nothing
-            left = left[~(common / (areas[first] + areas[left] - common) > iou_threshold)]
+            left = left[~(common / (areas[first] + areas[left] - common) > np.float64(iou_threshold))]
     return genesis.tensor(np.array(kept, np.int64))
 
 
@@ -41,12 +45,24 @@ def deform_conv2d(
     column = genesis.arange(kernel_w).repeat(kernel_h)[:, None, None] * dil_w - pad_w
     y = shifts[:, :, :, 0] + (row + genesis.arange(out_h)[:, None] * stride_h)
     x = shifts[:, :, :, 1] + (column + genesis.arange(out_w) * stride_w)
-    grid = genesis.stack([(2 * x + 1) / w - 1, (2 * y + 1) / h - 1], -1)  # of `grid_sample`: -1 and 1 are the outer edges
-    sampled = genesis.nn.functional.grid_sample(
-        input.reshape(n * n_offset_grps, -1, h, w), grid.reshape(n * n_offset_grps, window * out_h, out_w, 2),
-        padding_mode="zeros", align_corners=False).reshape(n, n_offset_grps, -1, window, out_h, out_w)
+    sampled = _between_pixels(input.reshape(n, n_offset_grps, c // n_offset_grps, h, w), y, x)
     if use_mask:
         sampled = sampled * mask.reshape(n, n_offset_grps, 1, window, out_h, out_w)
     columns = sampled.reshape(n, n_weight_grps, c // n_weight_grps * window, out_h * out_w)
     products = weight.reshape(n_weight_grps, -1, columns.shape[2]) @ columns
     return products.reshape(n, -1, out_h, out_w) + bias[:, None, None]
+
+
+def _between_pixels(images: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    """The elements (n, g, c, ..) of `images` (n, g, c, h, w) at `y` and `x` (n, g, ..); on pixels, with the slopes beyond."""
+    h, w = images.shape[3:]
+    top, left = y.detach().floor(), x.detach().floor()
+    parts = []
+    for i, vertical in ((top, 1 - (y - top)), (top + 1, y - top)):
+        for j, horizontal in ((left, 1 - (x - left)), (left + 1, x - left)):
+            is_inside = (i >= 0) & (i < h) & (j >= 0) & (j < w)
+            at = genesis.where(is_inside, i, 0).long() * w + genesis.where(is_inside, j, 0).long()
+            found = images.flatten(3).gather(3, at.flatten(2)[:, :, None].expand(-1, -1, images.shape[2], -1))
+            share = genesis.where(is_inside, vertical * horizontal, 0)[:, :, None]
+            parts.append(found.unflatten(3, at.shape[2:]) * share)
+    return genesis.stack(parts).sum(0)
