@@ -287,3 +287,25 @@ def test_functions_that_a_tracer_is_given_become_nodes():
 
     assert kinds(genesis, fx.Tracer) == kinds(torch, torch.fx.Tracer) == ["placeholder", *["call_function"] * 2, "output"]
     assert len(fx.Tracer().trace(lambda x: doubled(x)).nodes) == 3 and doubled(3) == 6
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_what_a_trace_computes_of_parameters_alone_follows_them(lib):
+    class Scaled(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.places = lib.nn.Parameter(lib.ones(4)), lib.nn.Embedding(3, 4)
+            self.register_buffer("shift", lib.ones(4))
+
+        def forward(self, x):
+            return x * self.scale.exp() + self.shift * self.scale + self.places(lib.arange(3)) + self.places.weight.sum(0)
+
+    module, x = Scaled(), lib.ones(3, 4)
+    traced = (fx if lib is genesis else torch.fx).symbolic_trace(module)
+    with lib.no_grad():
+        module.scale.fill_(2.0)
+        module.places.weight.fill_(3.0)
+    assert lib.allclose(traced(x), module(x))
+    assert not [name for name in dir(traced) if name.startswith("_tensor_constant") and getattr(traced, name).requires_grad]
+    traced(x).sum().backward()
+    assert module.scale.grad is not None and module.places.weight.grad is not None

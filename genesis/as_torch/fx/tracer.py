@@ -41,9 +41,16 @@ class _Calls(FunctionMode):
         self._tracer = tracer
 
     def intercept(self, function: AnyFunction, args: Sequence[Any], kwargs: Options) -> Any:
-        if proxies_in((args, kwargs)):
+        if _varies((args, kwargs)):
             return self._tracer.create_proxy("call_function", function, tuple(args), dict(kwargs))
         return function(*args, **kwargs)
+
+
+def _varies(given: Argument) -> bool:
+    """Whether there are proxies among arguments, or parameters, whose values are others in later calls of the graph."""
+    found: list[object] = []
+    map_aggregate(given, lambda leaf: found.append(leaf) if isinstance(leaf, Proxy | Parameter) else None)
+    return bool(found)
 
 
 class Tracer:
@@ -170,7 +177,7 @@ class Tracer:
 
     def _module_call(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         def call(module: Module, *args: Any, **kwargs: Any) -> Any:
-            if not proxies_in((args, kwargs)):
+            if not proxies_in((args, kwargs)) and all([module is not own for own in self.root.modules()]):
                 return plain(module, *args, **kwargs)
             return self.call_module(module, module.forward, args, kwargs)
 
