@@ -194,9 +194,7 @@ class Compiled:
             raise SplitError(f"compile: with fullgraph=True, {lasting[0]}")
         if entry is not None:
             with LOCK:
-                self.entries.insert(0, entry)
-                del self.entries[ENTRY_LIMIT:]
-                self._find_native()
+                self._keep([entry, *self.entries][:ENTRY_LIMIT])
         return recording.result
 
     def _give_up_values(self) -> None:
@@ -205,8 +203,13 @@ class Compiled:
         if sum(entry.strays for entry in comparing) > STRAYS + sum(entry.replays for entry in comparing):
             self._compares = False
             with LOCK:
-                self.entries = [entry for entry in self.entries if not entry.reads]
-                self._find_native()
+                self._keep([entry for entry in self.entries if not entry.reads])
+
+    def _keep(self, entries: list[Entry]) -> None:
+        """Have these entries alone; recordings that replays of others have paid for stay paid."""
+        self._recordings -= sum(entry.replays for entry in self.entries if entry not in entries)
+        self.entries = entries
+        self._find_native()
 
     def _find_native(self) -> None:
         self._native = [entry.native.function for entry in self.entries if entry.native is not None]

@@ -125,3 +125,15 @@ def test_a_call_that_looks_at_values_is_recorded_ever_more_rarely(monkeypatch):
         listed(given)
     assert recorded == [1, 2, 3, 4, 8, 64, 512]
     assert "looked at" in str(listed.refusals[0])
+
+
+def test_replays_of_dropped_entries_have_paid_for_their_recordings():
+    total = genesis.compile(lambda x: x.sum())
+    for length in range(1, 2 * compiled.ENTRY_LIMIT):
+        for _ in range(3):
+            assert total(genesis.ones(length)).item() == length
+    assert len(total.entries) == compiled.ENTRY_LIMIT and all(entry.replays == 2 for entry in total.entries)
+    for length in (200, 300):
+        for _ in range(2):
+            total(genesis.ones(length))
+        assert total.entries[0].replays == 1
