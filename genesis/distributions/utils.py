@@ -54,7 +54,9 @@ class Formula(property):
         if not isinstance(compute, FunctionType) or compute.__code__.co_name != "<lambda>":
             return  # it has a name of its own
         if compute.__name__ != "<lambda>":  # as in `mean = mode = formula(..)`
-            compute = FunctionType(compute.__code__, compute.__globals__, closure=compute.__closure__)
+            if type(self) is not Formula:
+                return  # what else it has would be lost
+            compute = FunctionType(compute.__code__, compute.__globals__, name, compute.__defaults__, compute.__closure__)
             setattr(owner, name, Formula(compute))
         compute.__name__, compute.__qualname__ = name, f"{owner.__qualname__}.{name}"
 

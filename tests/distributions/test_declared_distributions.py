@@ -138,3 +138,13 @@ def test_formulas_have_the_docstrings_of_what_they_define():
         renamed = region
 
     assert Own.renamed is Own.region and Own.region.event_dim == 0 and Own.support.is_discrete
+
+
+def test_a_support_may_be_that_of_another_distribution():
+    class Bounded(d.Normal):
+        support = d.Uniform.support
+        low, high = -3.0, 3.0
+
+    assert Bounded.support.event_dim == 0 and repr(Bounded(0.0, 1.0).support) == repr(d.constraints.interval(-3.0, 3.0))
+    with pytest.raises(ValueError, match="support"):
+        Bounded(0.0, 1.0).log_prob(genesis.tensor(4.0))
