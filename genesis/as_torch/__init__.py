@@ -19,6 +19,7 @@ from genesis.as_torch.stand_ins.compilers import compile_modules
 from genesis.autograd.custom import Context
 from genesis.ir.replayable import replayable_package
 from genesis.runtime.rng import Generator
+from genesis.tensor.call_modes import prepare
 from genesis.utils.data import DataLoader
 
 __all__ = ["MissingError", "install", "is_installed"]
@@ -51,6 +52,7 @@ def install() -> None:
         compile_modules()
         name_classes()
         name_stand_ins()
+        prepare()  # libraries compare functions, as `torch.Tensor.to`, with those that overrides get
         install_in_children()
 
 

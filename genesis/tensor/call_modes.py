@@ -43,7 +43,7 @@ def remove_override(name: str) -> bool:
 
 def add_overriding_class(kind: type) -> None:
     """Route every call with a tensor of this class to its `__torch_function__`."""
-    _prepare()
+    prepare()
     overriding_classes.add(kind)
     OVERRIDES["(classes)"] = _never
 
@@ -57,7 +57,7 @@ def remove_overriding_class(kind: type) -> None:
 
 def _count_modes(more: int) -> None:
     global _entered
-    _prepare()
+    prepare()
     with _lock:
         _entered += more
         if _entered:
@@ -66,7 +66,8 @@ def _count_modes(more: int) -> None:
             remove_override("(modes)")
 
 
-def _prepare() -> None:
+def prepare() -> None:
+    """Make methods check for overrides that do so only once there are any."""
     while BEFORE_FIRST_OVERRIDE:
         BEFORE_FIRST_OVERRIDE.pop()()
 

@@ -1,5 +1,7 @@
 """`genesis.ops`: the functions of Tensors by name, other functions in their place, and operations of the user's own."""
 
+import copy
+import pickle
 import threading
 
 import pytest
@@ -207,3 +209,17 @@ def test_an_operation_takes_no_name_that_is_taken(name):
 def test_an_operation_has_an_identifier_for_a_name(name):
     with pytest.raises(ValueError, match="is no public name"):
         genesis.ops.register_operation(name, lambda x: x)
+
+
+class Labelled(genesis.Tensor):
+    @staticmethod
+    def __new__(cls, data, *, label):
+        made = genesis.as_tensor(data).as_subclass(cls)
+        made.label = label
+        return made
+
+
+def test_tensors_of_classes_whose_new_wants_arguments_are_copied_and_pickled():
+    tensor = Labelled([1.0, 2.0], label="a")
+    for again in (copy.copy(tensor), copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor))):
+        assert type(again) is Labelled and again.label == "a" and again.tolist() == [1.0, 2.0]

@@ -294,7 +294,7 @@ def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
 def __deepcopy__(self: Tensor, memo: dict[int, object]) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError("deepcopy: only leaf tensors can be copied deeply; detach() this one")
-    result = type(self).__new__(type(self))
+    result = Tensor.__new__(type(self))  # not its own `__new__`, which may want arguments
     memo[id(self)] = result
     result.__dict__.update({k: v for k, v in self.__dict__.items() if not hasattr(Tensor, k)})
     share_copy(result, self, memo)
@@ -313,7 +313,7 @@ def to_padded_tensor(self: Tensor, padding: float, output_size: Sequence[int] | 
 @routed_access_method
 def __copy__(self: Tensor) -> Tensor:
     """`copy.copy`: a leaf that shares the tensor's storage, with its attributes but for `grad`."""
-    result = type(self).__new__(type(self))
+    result = Tensor.__new__(type(self))  # not its own `__new__`, which may want arguments
     result.__dict__.update(users_attributes(self))
     share_data(result, detach(self))
     result._requires_grad = self.requires_grad
@@ -331,7 +331,7 @@ def _rebuilt(kind: type[Tensor], content: bytes, shape: tuple[int, ...], dtype: 
              own: Attributes, device: str = "cpu") -> Tensor:
     """Rebuilds a tensor from its pickle."""
     values = np.frombuffer(content, dtype.numpy).reshape(shape)
-    result = kind.__new__(kind)
+    result = Tensor.__new__(kind)
     result._array, result._requires_grad = from_data(values, device=device)._array, requires_grad
     result.__dict__.update(own)
     return result
