@@ -34,6 +34,7 @@ from genesis.as_torch.stand_ins import (
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
 from genesis.distributed import fully_sharded, fully_sharded_settings, schemes, wrapping
+from genesis.functions.random_draws import drawn_by_host
 from genesis.nn import functional, init, parallel, utils
 from genesis.nn import parameter as nn_parameter
 from genesis.nn import state
@@ -336,6 +337,9 @@ NAMES: dict[str, Any] = {
         getattr(functional, f"fractional_max_pool{axes}d"), return_indices=True) for axes in (2, 3)},
     "torch.nn.functional.native_channel_shuffle": raw.native_channel_shuffle,
     "torch._softmax_backward_data": raw._softmax_backward_data,
+    "torch._convert_indices_from_coo_to_csr": raw._convert_indices_from_coo_to_csr,
+    "torch._sample_dirichlet": lambda input, generator=None: drawn_by_host(
+        "dirichlet", input.shape, input, generator=generator),
     **{f"{home}.{name}": function for name, function in raw.ORDERED.items() for home in ("torch", "torch._VF")},
     "torch.nn.functional.upsample": functional.interpolate,
     **{f"torch.nn.functional.{name}": getattr(overriding, name) for name in (

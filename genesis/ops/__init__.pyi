@@ -1301,9 +1301,9 @@ def square(input: Tensor) -> Tensor:
     """x * x."""
 def square_(input: Tensor) -> Tensor:
     """`square`, in place."""
-def squeeze(input: Tensor, dim: Int | Sequence[Int] | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: Int | Sequence[Int] | None = None, *others: Int) -> Tensor:
     """Without the axes of extent 1 (those in `dim`, if given)."""
-def squeeze_(input: Tensor, dim: Int | Sequence[Int] | None = None) -> Tensor:
+def squeeze_(input: Tensor, dim: Int | Sequence[Int] | None = None, *others: Int) -> Tensor:
     """`squeeze`, in place."""
 def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """`squeeze`, in memory of its own."""

@@ -141,14 +141,14 @@ def expand_layout(at: Layout, *shape: Extents) -> Layout:
     return Layout(tuple(extents), tuple(strides), at.offset)
 
 
-def squeeze_layout(at: Layout, dim: Extents | None = None) -> Layout:
+def squeeze_layout(at: Layout, dim: Extents | None = None, *others: int) -> Layout:
     """Without the axes of extent 1 (those in `dim`, if given).
 
     >>> genesis.zeros(1, 3, 1).squeeze(0).shape
     (3, 1)
     """
     rank = len(at.shape)
-    dims = range(rank) if dim is None else [normalize_axis("squeeze", d, rank) for d in _flat((dim,))]
+    dims = range(rank) if dim is None else [normalize_axis("squeeze", d, rank) for d in _flat((dim, *others))]
     keep = [axis for axis in range(rank) if axis not in dims or at.shape[axis] != 1]
     return Layout(tuple(at.shape[a] for a in keep), tuple(at.strides[a] for a in keep), at.offset)
 

@@ -1377,9 +1377,9 @@ class Methods:
         """x * x."""
     def square_(self) -> Self:
         """`square`, in place."""
-    def squeeze(self, dim: Int | Sequence[Int] | None = None) -> Tensor:
+    def squeeze(self, dim: Int | Sequence[Int] | None = None, *others: Int) -> Tensor:
         """Without the axes of extent 1 (those in `dim`, if given)."""
-    def squeeze_(self, dim: Int | Sequence[Int] | None = None) -> Self:
+    def squeeze_(self, dim: Int | Sequence[Int] | None = None, *others: Int) -> Self:
         """`squeeze`, in place."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Float = 1, alpha: Float = 1) -> SparseTensor:
         """`beta` * input + `alpha` * mat1 @ mat2, of a sparse `input` and a sparse `mat1`: all elements of both."""

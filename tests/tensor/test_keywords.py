@@ -55,3 +55,17 @@ def test_one_argument_by_two_names_raises():
 def test_none_that_is_no_default_is_given_on():
     x = genesis.tensor([[3.0, 4.0], [12.0, 0.0]])
     assert_close(genesis.nn.functional.normalize(x, dim=None), x / 13)
+
+
+def test_axes_are_named_where_a_tensor_changes_its_shape_in_place():
+    x = genesis.ones(2, 3)
+    assert x.unsqueeze_(dim=0).shape == (1, 2, 3) and x.transpose_(dim0=0, dim1=2).shape == (3, 2, 1)
+    assert x.squeeze_(dim=2).shape == (3, 2) and x.swapaxes_(axis0=0, axis1=1).shape == (2, 3)
+    with pytest.raises(TypeError):
+        x.squeeze_(dims=1)
+
+
+def test_squeezed_axes_are_a_tuple_or_several_arguments():
+    x = genesis.ones(1, 1, 3)
+    assert x.squeeze(0, 1).shape == x.squeeze((0, 1)).shape == (3,) and x.squeeze(dim=(0, 2)).shape == (1, 3)
+    assert genesis.vmap(lambda row: row.squeeze(0, 1))(genesis.ones(4, 1, 1, 3)).shape == (4, 3)

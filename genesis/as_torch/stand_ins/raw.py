@@ -116,6 +116,12 @@ def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_
     return (product - output * product.sum(dim, keepdim=True)).to(input_dtype or output.dtype)
 
 
+# ---- compressed rows ----
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each of `size` rows begins among the ordered row numbers `input`, and where the last ends."""
+    return genesis.searchsorted(input, genesis.arange(size + 1, dtype=input.dtype), out_int32=out_int32)
+
+
 # ---- zeros at random ----
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Whole channels of (n, c, ..) dropped with probability `p`, the others scaled by 1 / (1 - p)."""

@@ -132,7 +132,7 @@ def as_strided_scatter(
 
 
 # ---- in place ----
-def _restride_in_place(tensor: Tensor, name: str, *arguments: Extents) -> Tensor:
+def _restride_in_place(tensor: Tensor, name: str, *arguments: Extents, **named: Extents) -> Tensor:
     """Gives `tensor` the shape and strides of a view of it, in place.
 
     If it is no longer contiguous, its storage moves to a new root, and the tensor and its views become views of that root.
@@ -144,7 +144,7 @@ def _restride_in_place(tensor: Tensor, name: str, *arguments: Extents) -> Tensor
     if tensor._retains_grad:
         raise RuntimeError(f"{name}_: retain_grad() was called on this tensor as it was; call it after the change")
     with recording(thread_state.grad_enabled or array.node.differentiable) as again, again:  # a result keeps its derivation
-        restrided = view(tensor, name, *arguments)
+        restrided = view(tensor, name, *arguments, **named)
     if tensor._base is None and restrided._layout != contiguous_layout(restrided.shape):
         root = tensor_of(array, array.node.differentiable)
         root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
@@ -160,9 +160,10 @@ def _restride_in_place(tensor: Tensor, name: str, *arguments: Extents) -> Tensor
 
 
 def _in_place(name: str, rule: str) -> Callable[..., Tensor]:
-    def changed(self: Tensor, *arguments: Extents) -> Tensor:
-        return _restride_in_place(self, rule, *arguments)
+    def changed(self: Tensor, *arguments: Extents, **named: Extents) -> Tensor:
+        return _restride_in_place(self, rule, *arguments, **{keywords.get(key, key): value for key, value in named.items()})
 
+    keywords = dict(OPERATIONS[rule].keywords)
     changed.__name__, changed.__doc__ = name + "_", f"`{name}`, in place."
     return method(changed)
 
