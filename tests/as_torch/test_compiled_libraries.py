@@ -91,7 +91,8 @@ def test_deformable_convolution_reads_between_pixels_and_zeros_beyond_them():
 
 def test_boxes_are_compared_as_in_torchvision():
     boxes, scores = genesis.tensor([[0.0, 0, 10, 1], [0, 0, 3, 1]]), genesis.tensor([0.9, 0.8])
-    assert float(np.float32(3) / np.float32(10)) > 0.3 and OPS.nms(boxes, scores, 0.3).tolist() == [0]  # the threshold is a double
+    assert float(np.float32(3) / np.float32(10)) > 0.3  # the threshold is a double
+    assert OPS.nms(boxes, scores, 0.3).tolist() == [0]
     assert OPS.nms(boxes, genesis.tensor([0.9, float("nan")]), 0.5).tolist() == [1, 0]  # NaN is the highest score
     assert OPS.nms((boxes * 1000).half(), scores.half(), 0.2).tolist() == [0]  # whose areas overflow 16 bits
     for wrong in (scores[:1], scores[:, None]):

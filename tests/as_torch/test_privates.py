@@ -232,3 +232,13 @@ def test_the_line_search_of_lbfgs_takes_torchs_steps():
     points = (0.0, 1.0, -2.0, 1.5, 0.5, 1.0)
     assert look_up("torch.optim.lbfgs", "_cubic_interpolate")(*points) == pytest.approx(
         importlib.import_module("torch.optim.lbfgs")._cubic_interpolate(*map(torch.tensor, points)).item())
+
+
+def test_row_numbers_are_compressed_and_shares_drawn():
+    rows = [0, 0, 2, 5]
+    expected = torch._convert_indices_from_coo_to_csr(torch.tensor(rows), 7, out_int32=True)
+    found = of("torch._convert_indices_from_coo_to_csr")(genesis.tensor(rows), 7, out_int32=True)
+    assert found.tolist() == expected.tolist() and found.dtype == genesis.int32
+    shares = of("torch._sample_dirichlet")(genesis.full((500, 3), 2.0))
+    np.testing.assert_allclose(shares.sum(1).numpy(), 1, rtol=1e-5)
+    assert abs(shares[:, 0].mean().item() - 1 / 3) < 0.05

@@ -14,7 +14,8 @@ __all__ = ["deform_conv2d", "nms"]
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """The rows (int64) of `dets` (n, 4), as x1, y1, x2, y2, that no kept one of a higher score overlaps by more than that."""
     if dets.ndim != 2 or dets.shape != (*scores.shape, 4):
-        raise ArgumentError(f"nms: got boxes of shape {tuple(dets.shape)} and scores {tuple(scores.shape)}; want (n, 4) and (n,)")
+        raise ArgumentError(
+            f"nms: got boxes of shape {tuple(dets.shape)} and scores {tuple(scores.shape)}; want (n, 4) and (n,)")
     boxes = dets.detach().to(genesis.promote_types(dets.dtype, genesis.float32)).numpy()  # areas overflow 16 bits
     left = scores.detach().argsort(descending=True, stable=True).numpy()
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
