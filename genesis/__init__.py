@@ -67,7 +67,7 @@ from genesis.ir.dtypes import int16 as short
 from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
-from genesis.ir.lazy_imports import LazyNames as _LazyNames
+from genesis.runtime.lazy_names import LazyNames as _LazyNames
 from genesis.ir.made_methods import name_by_place as _name_by_place
 from genesis.ir.replayable import replayable as _replayable
 from genesis.ir.replayable import replayable_modules as _replayable_modules
@@ -171,8 +171,9 @@ def __dir__() -> list[str]:
 
 
 _replayable_modules("genesis", "linalg masked pytree special")
-_replayable_modules("genesis.ir", "lazy_imports shapes sparse_layouts")
+_replayable_modules("genesis.ir", "shapes sparse_layouts")
 _replayable_modules("genesis.ops", "size_average")
+_replayable_modules("genesis.runtime", "lazy_names")
 _replayable_modules(
     "genesis.tensor",
     "complex_parts composite from_python in_memory in_place modes out owned_memory size traced_number transfer "

@@ -25,7 +25,7 @@ USERS = {  # modules that users import, and nothing else, lie loose
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's
 # special functions, the data loader's threads, the first CUDA device.
 DEFERRED = {
-    ("genesis/ir/lazy_imports.py", ""), ("genesis/runtime/deferred.py", ""),
+    ("genesis/runtime/lazy_names.py", ""), ("genesis/runtime/deferred.py", ""),
     ("genesis/runtime/machine_code.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "llvmlite.binding"),
     ("genesis/runtime/numba_compiler.py", "numba.core"), ("genesis/runtime/logs.py", "logging"),
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
@@ -65,7 +65,7 @@ def tree_of(path: Path) -> ast.Module:
 
 @functools.cache
 def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt | ast.Call]]:
-    """Every import, those for types alone and those by `import_module` or `LazyNames` among them.
+    """Every import, those for types alone and those by `import_module`, `import_whole` or `LazyNames` among them.
 
     A function that is `deferred` is imported for types beside it, which `test_deferred_functions_are_imported_for_types` sees.
     """
@@ -77,7 +77,7 @@ def imports_of(tree: ast.AST) -> list[tuple[str, ast.stmt | ast.Call]]:
             assert not node.level, "imports are absolute"
             found.append((node.module or "", node))
             found += [(f"{node.module}.{alias.name}", node) for alias in node.names]
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "import_module":
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "import_whole"):
             found.append((ast.literal_eval(node.args[0]) if isinstance(node.args[0], ast.Constant) else "", node))
         elif is_table(node):
             table = ast.literal_eval(node.args[1])

@@ -1,6 +1,6 @@
 """Automatic differentiation: backward as a graph transform, custom Functions, hooks and modes."""
 
-from genesis.ir.lazy_imports import LazyNames
+from genesis.runtime.lazy_names import LazyNames
 from genesis.ops.derive import NotDifferentiableError
 from genesis.tensor import modes as grad_mode  # by PyTorch's name
 from genesis.tensor.modes import (

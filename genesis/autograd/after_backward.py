@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from genesis.ir.replayable import replayable_module
 
 
 class RunningBackward:
-    """One backward, as a context: what it queues waits for its own end, not for that of one within it, as of a hook."""
+    """One backward, as a context: what it queues waits for its own end, not for that of one within it, as of a hook.
 
-    __slots__ = ("__weakref__", "_before", "_callbacks")
+    It is entered twice, as `recording`.
+    """
+
+    __slots__ = ("_before", "_callbacks", "found")
 
     def __init__(self) -> None:
         self._callbacks: list[Callable[[], None]] = []
-        self._before: RunningBackward | None = None
+        self._before = _running.innermost
+        self.found: dict[Callable[[], None], dict[int, Any]] = {}  # what a callback will need: gradients by number
 
     def __enter__(self) -> RunningBackward:
-        self._before, _running.innermost = _running.innermost, self
+        _running.innermost = self
         return self
 
     def __exit__(self, *problem: object) -> None:

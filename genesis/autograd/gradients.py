@@ -52,7 +52,7 @@ def backward(
         raise RuntimeError(_NO_DERIVATION)
     wanted = None if inputs is None else _inputs("backward", inputs)
     chosen = {id(t) for t in wanted or ()}
-    with RunningBackward() as running:
+    with RunningBackward() as running, running:
         found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
         watched = bool(thread_state.observers)
         for tensor, gradient in found:
@@ -116,7 +116,7 @@ def gradients_of(
 ) -> list[Tensor | None]:
     """The result of `grad`: None for inputs that the outputs do not depend on. `adjoint` is as in `BackwardPass`."""
     chosen, totals = {id(t) for t in inputs}, dict[int, Tensor]()
-    with RunningBackward():
+    with RunningBackward() as running, running:
         for tensor, gradient in _gradients(outputs, grad_outputs, retain_graph, create_graph, inputs, adjoint):
             if id(tensor) in chosen:  # hooks of a leaf; those of a result were called on the way
                 totals[id(tensor)] = hooked(gradient, tensor._hooks, create_graph)

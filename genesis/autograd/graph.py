@@ -6,9 +6,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from genesis.autograd.after_backward import RunningBackward, innermost_backward, queue_callback
+from genesis.autograd.after_backward import innermost_backward, queue_callback
 from genesis.autograd.graph_view import GradientNode
 from genesis.autograd.hooks import RemovableHandle
 from genesis.autograd.saved_tensors import save_on_cpu, saved_tensors_hooks
@@ -50,17 +49,17 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"register_multi_grad_hook: mode is {mode!r}; want 'all' or 'any'")
-    lock, found = threading.Lock(), WeakKeyDictionary[RunningBackward, dict[int, Tensor]]()
+    lock = threading.Lock()
 
     def finish() -> None:
-        here = found.pop(innermost_backward(), {})
+        here = innermost_backward().found.pop(finish, {})
         if mode == "all" and here:
             fn([here.get(n) for n in range(len(tensors))])
 
     def seen(number: int, gradient: Tensor) -> None:
         with lock:
             queue_callback(finish)
-            here = found.setdefault(innermost_backward(), {})
+            here = innermost_backward().found.setdefault(finish, {})
             here[number] = gradient
             first, complete = len(here) == 1, len(here) == len(tensors)
         if mode == "any" and first:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import NamedTuple
 
 from genesis.codegen.cpu import program
@@ -11,6 +10,7 @@ from genesis.codegen.cpu.product.interface import VECTORS
 from genesis.codegen.cpu.tiling import multiplies_pairs, sum_registers, vector_bytes
 from genesis.codegen.segment import Segment
 from genesis.lower.target import Target
+from genesis.runtime.deferred import import_whole
 from genesis.runtime.devices import Device
 
 
@@ -36,5 +36,5 @@ def backend_of(device: Device) -> Backend:
     # A process that uses no GPU does not even look for numba-cuda and the driver's bindings.
     if device.type == "cpu":
         return _CPU
-    cuda = import_module("genesis.codegen.cuda.program")
+    cuda = import_whole("genesis.codegen.cuda.program")
     return Backend(cuda.target, cuda.assemble)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 from typing import Any
 
 from genesis.cuda.gpus import GpuLike, gpu_of
+from genesis.runtime.deferred import import_whole
 
 __all__ = ["clock_rate", "device_memory_used", "list_gpu_processes", "memory_usage", "power_draw", "temperature", "utilization"]
 
@@ -15,7 +15,7 @@ __all__ = ["clock_rate", "device_memory_used", "list_gpu_processes", "memory_usa
 def _measured(device: GpuLike, what: Callable[[Any, Any], Any]) -> Any:
     """The result of `what(library, GPU's handle)`. Raises ModuleNotFoundError without the package."""
     try:
-        library = importlib.import_module("pynvml")
+        library = import_whole("pynvml")
     except ModuleNotFoundError as problem:
         raise ModuleNotFoundError("nvidia-ml-py does not seem to be installed or it can't be imported.") from problem
     library.nvmlInit()

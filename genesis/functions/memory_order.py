@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
@@ -36,9 +35,6 @@ class _Strides:
     def __init__(self) -> None:
         self.of_calls: dict[int, Shape] = {}
         self.seen = 0  # number of calls examined
-
-
-_known: WeakKeyDictionary[Trace, _Strides] = WeakKeyDictionary()
 
 
 def strides_of(tensor: Tensor) -> Shape:
@@ -82,9 +78,9 @@ def _at(trace: Trace, index: int, known: Mapping[int, Shape], depth: int) -> Sha
 
 def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
     """The known strides of a trace's calls, after examining new calls in order."""
-    state = _known.get(trace)
-    if state is None:
-        state = _known[trace] = _Strides()
+    if trace.memory_order is None:
+        trace.memory_order = _Strides()
+    state: _Strides = trace.memory_order
     while state.seen < len(trace.lines):
         number = state.seen
         state.seen += 1

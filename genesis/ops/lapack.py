@@ -6,7 +6,6 @@ NumPy's own functions compute float32 in float64. These are the references. CPU 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
+from genesis.runtime.deferred import import_whole
 
 _LOOPS = np.linalg._umath_linalg  # type: ignore[attr-defined]
 SINGULAR, INDEFINITE = "the input matrix is singular", "cholesky: the input is not positive-definite"
@@ -74,7 +74,7 @@ _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 @cache
 def _routine(name: str) -> AnyFunction:
-    linalg = importlib.import_module("scipy.linalg")
+    linalg = import_whole("scipy.linalg")
     return getattr(linalg.blas if name.endswith("trsm") else linalg.lapack, name)  # type: ignore[no-any-return]
 
 

@@ -5,13 +5,13 @@ Its private functions write results in place. If a SciPy version lacks them, the
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from genesis.runtime.deferred import import_whole
 from genesis.runtime.number_of_threads import get_num_threads
 
 Axes = Sequence[int]
@@ -30,7 +30,7 @@ class _Transforms(NamedTuple):
 @lru_cache(None)
 def _transforms() -> _Transforms:
     try:
-        found = importlib.import_module("scipy.fft._pocketfft.pypocketfft")
+        found = import_whole("scipy.fft._pocketfft.pypocketfft")
         return _Transforms(found.c2c, found.r2c, found.c2r)
     except (ImportError, AttributeError):
         return _Transforms(_public("fftn", "ifftn"), _public("rfftn", "ihfftn"), _public_to_real)
@@ -38,14 +38,14 @@ def _transforms() -> _Transforms:
 
 def _public(forth: str, back: str) -> Callable[..., None]:
     def transform(x: np.ndarray, axes: Axes, forward: bool, scale: int, out: np.ndarray, threads: int) -> None:
-        function = getattr(importlib.import_module("scipy.fft"), forth if forward else back)
+        function = getattr(import_whole("scipy.fft"), forth if forward else back)
         out[...] = function(x, axes=axes, norm=_NORMS[forward][scale], workers=threads)
 
     return transform
 
 
 def _public_to_real(x: np.ndarray, axes: Axes, extent: int, forward: bool, scale: int, out: np.ndarray, threads: int) -> None:
-    function = getattr(importlib.import_module("scipy.fft"), "hfftn" if forward else "irfftn")
+    function = getattr(import_whole("scipy.fft"), "hfftn" if forward else "irfftn")
     extents = [out.shape[axis] for axis in axes]
     out[...] = function(x, s=extents, axes=axes, norm=_NORMS[forward][scale], workers=threads)
 

@@ -7,7 +7,6 @@ The kernel body is `emit(k, *values)`; without one it is the method of `k` with 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from functools import partial
 from typing import Unpack
@@ -34,11 +33,12 @@ from genesis.ops.registry import (
     promoted,
     rounded_once,
 )
+from genesis.runtime.deferred import import_whole
 
 
 def from_scipy(name: str) -> AnyFunction:
     """A reference in scipy.special, imported at the first call."""
-    return lambda *arrays: getattr(importlib.import_module("scipy.special"), name)(*arrays)
+    return lambda *arrays: getattr(import_whole("scipy.special"), name)(*arrays)
 
 
 def _refuse_bools(name: str, dtype: DType, instead: str) -> None:

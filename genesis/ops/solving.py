@@ -7,7 +7,6 @@ dtype.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from itertools import accumulate
 from math import factorial
@@ -30,6 +29,7 @@ from genesis.ops.results import SignAndLog
 from genesis.ops.rows import formula
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, slice_value
+from genesis.runtime.deferred import import_whole
 
 
 # ---- what decompositions share ----
@@ -315,7 +315,7 @@ def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
 
 
 def _expm(a: np.ndarray) -> np.ndarray:
-    return importlib.import_module("scipy.linalg").expm(a)  # type: ignore[no-any-return]
+    return import_whole("scipy.linalg").expm(a)  # type: ignore[no-any-return]
 
 
 def _squared_taylor(a: np.ndarray) -> np.ndarray:

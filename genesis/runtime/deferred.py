@@ -1,21 +1,43 @@
-"""Functions of modules that are imported at their first call: what compiles, and what few processes need.
+"""Modules that are imported when they are first asked for: those that compile, and those that few processes need.
 
-They are defined beside an import for type checkers, at the top of the file that calls them.
+Functions of theirs are defined beside an import for type checkers, at the top of the file that calls them.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
+from importlib import _bootstrap, import_module
+from types import FrameType, ModuleType
 from typing import Any
 
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.profile_hook import unprofiled
 from genesis.runtime.references import grow_old
 from genesis.runtime.uninterrupted import uninterrupted
 
 _importing = fork_safe_lock()  # a child forked by another thread would find half a module, and its lock held for ever
+_LOCKING = _bootstrap._find_and_load.__code__  # type: ignore[attr-defined]  # holds the lock of a module that it imports
+
+
+def import_whole(module: str) -> ModuleType:
+    """The module, whose import no signal handler interrupts: one that computes would find half of it, and one that raises
+    would leave a lock of Python's taken, for which the imports of other threads wait.
+
+    >>> import_whole("calendar").isleap(2028)
+    True
+    """
+    if module not in sys.modules and not _is_importing():
+        uninterrupted(_import, module)
+    return unprofiled(import_module, module)  # waits if an import statement of another thread is at it
+
+
+def _is_importing() -> bool:
+    """Whether this thread is within an import: another thread would wait for its locks, and it for that thread."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code is not _LOCKING:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _import(module: str) -> None:
@@ -28,8 +50,6 @@ def _import(module: str) -> None:
 def deferred(module: str, name: str) -> Callable[..., Any]:
     """A function that imports `module` and calls its function `name`.
 
-    Signal handlers cannot interrupt that import, because a handler that computes would find a half-imported module.
-
     >>> isleap = deferred("calendar", "isleap")
     >>> isleap(2028)
     True
@@ -38,9 +58,7 @@ def deferred(module: str, name: str) -> Callable[..., Any]:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if not loaded:
-            if module not in sys.modules:
-                uninterrupted(_import, module)
-            loaded.append(import_module(module))  # waits if an import statement of another thread is at it
+            loaded.append(import_whole(module))
         return getattr(loaded[0], name)(*args, **kwargs)
 
     function.__name__, function.__module__ = name, module

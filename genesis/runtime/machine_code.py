@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from genesis.runtime import numba_compiler
-from genesis.runtime.deferred import deferred
+from genesis.runtime.deferred import deferred, import_whole
 from genesis.runtime.fork import fork_safe, fork_safe_lock
 from genesis.runtime.number_of_threads import SHARING
 from genesis.runtime.system import CAN_POLL_PIPES, at_fork, available_processors
@@ -36,10 +36,9 @@ def _llvm() -> Any:
 
     Its lock, which each of its calls takes, is one of ours: a handler that comes within such a call may have to link, too.
     """
-    import llvmlite.binding
-
-    fork_safe(llvmlite.binding.ffi.lib._lock._lock)
-    return llvmlite.binding
+    binding = import_whole("llvmlite.binding")
+    fork_safe(binding.ffi.lib._lock._lock)
+    return binding
 
 
 # The first worker alone takes an MLP's first step with an empty cache from 0.64 to 0.40 s, a GPT's from 2.5 to 1.6. For a

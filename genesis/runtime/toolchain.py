@@ -11,6 +11,7 @@ import llvmlite
 
 from genesis.runtime import machine_code
 from genesis.runtime.loaded_source import PACKAGE, digest_of
+from genesis.runtime.uninterrupted import uninterrupted
 
 # Environment variables that change what Numba's code generator makes of the same text.
 _NUMBA_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
@@ -19,7 +20,7 @@ _NUMBA_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "OPT", "LOOP_VECTOR
 @functools.cache
 def toolchain() -> bytes:
     """Everything that turns a kernel's source into machine code, as text, without importing Numba."""
-    numba = importlib.util.find_spec("numba")
+    numba = uninterrupted(importlib.util.find_spec, "numba")  # it takes the lock of imports
     if numba is None or numba.origin is None:
         numba_version = "none"
     else:

@@ -71,9 +71,6 @@ class _Part:
         return before
 
 
-_parts: WeakKeyDictionary[Trace, _Part] = WeakKeyDictionary()
-
-
 def _place(code: CodeType | None, offset: int, scope: Scope | None) -> Place:
     if scope is None:
         return code, offset, ""
@@ -85,9 +82,9 @@ def ended_before(trace: Trace) -> bool:
     """Flush `trace` before a call that is new after it, or has a new input, if too many programs were new there; returns
     whether it did. The call is then made again: one whose own inputs are all that there is would never end.
     """
-    part = _parts.get(trace)
-    if part is None:
-        part = _parts[trace] = _Part(trace)
+    if trace.part is None:
+        trace.part = _Part(trace)
+    part: _Part = trace.part
     if part.asked >= len(trace.lines):
         return False
     forks, returns = _forks(trace, part), _returns_too_often(trace, part)
@@ -144,7 +141,7 @@ def _end(trace: Trace, part: _Part | None) -> None:
     flush(trace)
     if part is not None:
         following = open_trace(trace.device)
-        _parts[following] = _Part(following, part)
+        following.part = _Part(following, part)
 
 
 def flush_part(following: Trace | None = None) -> None:
@@ -152,7 +149,7 @@ def flush_part(following: Trace | None = None) -> None:
     were new here before, and this one does not recur; or if the backward of a part is `following`.
     """
     if _may_flush():
-        part = None if following is None else _parts.get(following)
+        part = None if following is None else following.part
         with LOCK:
             for trace in unflushed():
                 if trace.nodes and ((part is not None and part.goes_on) or (
@@ -167,8 +164,7 @@ def _may_flush() -> bool:
 
 def _is_one_of_many(trace: Trace) -> bool:
     code, offset = user_line(1)
-    part = _parts.get(trace)
-    if code is None or (part is not None and part.asked == inf):
+    if code is None or (trace.part is not None and trace.part.asked == inf):
         return False
     counts = _counts(code)
     if not trace.step.plans:  # one that ends here each time, as before a look, is no new one

@@ -31,7 +31,6 @@ _Place = tuple[int, Operation, Shape, Shape, Shape]  # in a code: the instructio
 
 # Steps after which an offset has made programs fork, by the places of a code; None where the offset is an argument by now.
 _forks: WeakKeyDictionary[CodeType, dict[_Place, list[weakref.ref[TrieNode]] | None]] = WeakKeyDictionary()
-_planned: WeakKeyDictionary[TrieNode, dict[_Place, dict[Key, int]]] = WeakKeyDictionary()  # the next keys and their offsets
 
 
 def with_offset_as_argument(
@@ -69,15 +68,17 @@ def _varies(code: CodeType, place: _Place, offset: int, step: TrieNode, key: Key
     forks = places.setdefault(place, [])
     if forks is None:
         return True
-    planned = _planned.setdefault(step, {}).setdefault(place, {})
+    if step.offsets is None:
+        step.offsets = {}
+    planned = step.offsets.setdefault(place, {})
     if planned and offset not in planned.values():
         forks.append(weakref.ref(step))
     planned[key] = offset
     if len(forks) < (1 if numel(shape) <= _FEW else _FORKS):
         return False
     for reference in forks:  # otherwise what follows would be planned for each of the offsets
-        if (forked := reference()) is not None:
-            for former in _planned[forked].pop(place, ()):
+        if (forked := reference()) is not None and forked.offsets is not None:
+            for former in forked.offsets.pop(place, ()):
                 forked.children.pop(former, None)
     places[place] = None
     return True

@@ -127,8 +127,9 @@ class Trace:
 
     __slots__ = (
         "__weakref__", "arrays", "backward", "backward_done", "backwards", "changed", "closed", "device", "done", "eager",
-        "entered", "failure", "input_at", "is_interrupting", "limit", "lines", "lost", "nodes", "number", "ran",
-        "read_while_busy", "reference", "released", "run", "scalars", "step", "variables", "versions", "weight", "written",
+        "entered", "failure", "input_at", "is_interrupting", "limit", "lines", "lost", "memory_order", "nodes", "number",
+        "part", "ran", "read_while_busy", "reference", "released", "run", "scalars", "step", "variables", "versions", "weight",
+        "written",
     )
 
     def __init__(self, device: Device = CPU, eager: bool = False, weight: float = 0) -> None:
@@ -161,6 +162,8 @@ class Trace:
         # the position.
         self.written: list[tuple[Any, Array | int, int]] = []
         self.weight, self.limit = weight, LOOP_LIMIT  # above which a flush is considered
+        self.part: Any = None  # what `tensor/new_programs.py` knows of it, and
+        self.memory_order: Any = None  # `functions/memory_order.py`: a table by traces would swallow interrupts as they die
         dtype = get_default_dtype()
         self.step = roots.get(dtype) or new_root(dtype)
 

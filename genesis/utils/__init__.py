@@ -1,6 +1,6 @@
 """Data loading, checkpointing, files for TensorBoard."""
 
-from genesis.ir.lazy_imports import LazyNames
+from genesis.runtime.lazy_names import LazyNames
 
 __all__ = ["checkpoint", "data", "tensorboard"]
 __dir__ = __all__.copy

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
 import sys
+import weakref
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 
 import genesis
 from genesis import nn
+from genesis.autograd.after_backward import innermost_backward
 from genesis.tracing.trie import fresh_roots
 from genesis.utils.checkpoint import checkpoint
 
@@ -121,6 +125,8 @@ def test_an_interrupt_as_modes_change_leaves_those_of_before():
     for moment in range(1, moments + 1):
         where = interrupt(step, moment, CONTEXTS)
         assert (genesis.is_grad_enabled(), genesis.is_autocast_enabled()) == (True, False), where
+        with pytest.raises(RuntimeError, match="no backward is running"):
+            innermost_backward()
         assert step() == expected, where
 
 
@@ -159,3 +165,28 @@ def test_signals_at_random_times_change_no_value(alarms):
         if len(outputs) > 1:
             assert np.allclose(outputs[1].numpy(), x.T @ (2 * y * (1 - y * y) * np.float32(0.5)), atol=1e-5)
     assert interrupted > 100
+
+
+def test_nothing_that_steps_of_new_sizes_make_calls_python_as_it_dies():
+    """Neither finalizers nor callbacks of weak references in Python: what a signal handler raises within is lost."""
+    weights = genesis.ones(3, 4, requires_grad=True)
+    found = set()
+
+    def look(gradients: object) -> None:
+        for thing in gc.get_objects():
+            kind = type(thing)
+            if kind.__module__.startswith("genesis."):
+                found.update((kind, reference.__callback__) for reference in weakref.getweakrefs(thing)
+                             if isinstance(reference.__callback__, FunctionType))
+                found.update([(kind, "__del__")] if hasattr(kind, "__del__") else [])
+
+    for rows in range(2, 9):
+        outputs = (genesis.ones(rows, 3) @ weights).tanh()
+        handle = genesis.autograd.graph.register_multi_grad_hook([weights, outputs], look if rows == 8 else len)
+        loss = (outputs * genesis.rand_like(outputs.T).T)[: rows // 2].sum()
+        loss.backward()
+        handle.remove()
+        zeros = genesis.zeros(64, 3)
+        zeros[rows : rows + 2] = 1.5
+        assert zeros.sum().item() == 9
+    assert weights.grad is not None and not found

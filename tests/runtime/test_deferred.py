@@ -3,13 +3,16 @@
 import calendar
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from types import ModuleType
 
 import pytest
 
 from genesis.runtime.deferred import deferred
+from genesis.runtime.lazy_names import LazyNames
 
 MODULE = """
 import time
@@ -115,3 +118,79 @@ def test_an_import_that_fails_is_tried_again(tmp_path, monkeypatch):
         assert double(4) == 8
     finally:
         sys.modules.pop("fails_at_first", None)
+
+
+INTERRUPTED = """
+import os, signal
+os.kill(os.getpid(), signal.SIGUSR1)
+def seven():
+    return 7
+"""
+
+
+@pytest.mark.parametrize("lazily", [
+    lambda module: deferred(module, "seven")(), lambda module: LazyNames("lazily", {module: "seven"})("seven")()])
+def test_what_a_signal_handler_raises_comes_after_the_import(tmp_path, monkeypatch, lazily):
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "lazily", ModuleType("lazily"))
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lazily("interrupted")
+        assert sys.modules["interrupted"].seven() == lazily("interrupted") == 7
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        sys.modules.pop("interrupted", None)
+
+
+RAISING = """
+import signal, threading
+import genesis
+class Stop(Exception): pass
+def stop(*_):
+    global stopped
+    if armed:
+        stopped += 1
+        raise Stop
+armed, stopped = False, 0
+signal.signal(signal.SIGALRM, stop)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+for package in (genesis, genesis.autograd, genesis.utils, genesis.onnx):
+    table = package._LAZY if package is genesis else package.__getattr__
+    for name in table._homes:
+        found = False
+        while not found:
+            try:
+                armed = True
+                getattr(package, name)
+                armed, found = False, True
+            except Stop:
+                armed = False
+x = genesis.ones(3, requires_grad=True)
+for _ in range(200):
+    try:
+        armed = True
+        genesis.autograd.grad((x * 2).sum(), x)[0].tolist()
+        armed = False
+    except Stop:
+        armed = False
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert genesis.compile(lambda x: genesis.autograd.grad((x * x).sum(), x)[0])(x).tolist() == [2, 2, 2]
+other = threading.Thread(target=__import__, args=("colorsys",), daemon=True)
+other.start()
+other.join(60)
+assert not other.is_alive() and stopped > 5, stopped
+"""
+
+
+def test_signal_handlers_that_raise_leave_lazy_names_first_steps_and_the_imports_of_other_threads():
+    subprocess.run([sys.executable, "-c", RAISING], check=True, timeout=120)
+
+
+def test_what_is_imported_within_an_import_may_import_that(tmp_path):
+    """In a thread of its own it would wait for ever."""
+    outer = "from genesis.runtime.deferred import import_whole\nseven = import_whole('inner').seven\n"
+    (tmp_path / "outer.py").write_text(outer)
+    (tmp_path / "inner.py").write_text("import outer\nseven = 7\n")
+    subprocess.run([sys.executable, "-c", "import outer; assert outer.seven == 7"], cwd=tmp_path, check=True, timeout=60)

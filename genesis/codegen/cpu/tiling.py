@@ -94,7 +94,7 @@ def _caches() -> dict[int, int]:
     """The bytes of each level's cache."""
     found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")
     try:
-        texts = [[(path / name).read_text(encoding="ascii").strip() for name in ("level", "size")] for path in found]
+        texts = [[(path / name).read_text(encoding="utf-8").strip() for name in ("level", "size")] for path in found]
         return {int(level): int(size.removesuffix("K")) << 10 for level, size in texts}
     except (OSError, ValueError):
         return {}

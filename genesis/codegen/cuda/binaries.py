@@ -14,6 +14,7 @@ from genesis.codegen.cuda.signature import Function, Machine
 from genesis.codegen.cuda.target import SIMULATED
 from genesis.runtime.content_store import SIZE_LIMIT, ContentStore
 from genesis.runtime.counters import count
+from genesis.runtime.deferred import import_whole
 from genesis.runtime.installation import install_command
 from genesis.runtime.loaded_source import digest_of
 from genesis.runtime.private_directory import cache_directory
@@ -40,7 +41,7 @@ def toolchain() -> ModuleType:
     if missing:
         command = install_command("cuda13")
         raise ImportError(f"device 'cuda' needs {' and '.join(missing)}: {command}, or cuda12 for older drivers")
-    return importlib.import_module("genesis.codegen.cuda.toolchain")
+    return import_whole("genesis.codegen.cuda.toolchain")
 
 
 def _is_installed(name: str) -> bool:
@@ -54,7 +55,7 @@ def _is_installed(name: str) -> bool:
 def names() -> Mapping[str, object]:
     """The names that the text of a function may use."""
     toolchain()
-    return importlib.import_module("genesis.codegen.cuda.device").NAMES
+    return import_whole("genesis.codegen.cuda.device").NAMES
 
 
 def machine_code(function: Function, capability: tuple[int, int]) -> Machine:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from importlib import import_module
 
 from genesis.runtime.cuda.gpu import Gpu, UnavailableError
 from genesis.runtime.cuda.memory import GpuMemory
+from genesis.runtime.deferred import import_whole
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.installation import install_command
 
@@ -20,9 +20,9 @@ _opened: dict[int, GpuMemory] = {}
 def _gpus() -> tuple[type[Gpu] | None, int, str]:
     """The class of GPUs here, their number, and the reason if there is none."""
     if SIMULATED:
-        return import_module("genesis.runtime.cuda.simulated").SimulatedGpu, 1, ""
+        return import_whole("genesis.runtime.cuda.simulated").SimulatedGpu, 1, ""
     try:
-        real = import_module("genesis.runtime.cuda.real").RealGpu
+        real = import_whole("genesis.runtime.cuda.real").RealGpu
     except ImportError as missing:
         return None, 0, f"{missing.name} is not installed: {install_command('cuda13')}, or cuda12"
     try:

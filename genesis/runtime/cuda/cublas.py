@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from genesis.runtime.cuda.gpu import UnavailableError
+from genesis.runtime.deferred import import_whole
 
 
 class _Matmul:
@@ -91,8 +91,8 @@ class Gemm(NamedTuple):
 def _library() -> Any:
     """The bindings; None where they or the library are missing."""
     try:
-        bindings = import_module("nvmath.bindings.cublas")
-        import_module("cuda.pathfinder").load_nvidia_dynamic_lib("cublas")
+        bindings = import_whole("nvmath.bindings.cublas")
+        import_whole("cuda.pathfinder").load_nvidia_dynamic_lib("cublas")
     except (ImportError, RuntimeError):
         return None
     return bindings

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from array import array
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
+
+from genesis.runtime.deferred import import_whole
 
 ARGUMENTS = 16  # the most that a routine takes; one with fewer parameters ignores the rest
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -17,7 +18,7 @@ _NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for suffix in ("64_", "")
 @cache
 def address(name: str) -> int:
     """The address of a routine, whose arguments are pointers."""
-    modules = importlib.import_module("scipy.linalg.cython_lapack"), importlib.import_module("scipy.linalg.cython_blas")
+    modules = import_whole("scipy.linalg.cython_lapack"), import_whole("scipy.linalg.cython_blas")
     capsule = next(module.__pyx_capi__[name] for module in modules if name in module.__pyx_capi__)
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -54,7 +55,7 @@ _state = array("q", [0, 0, 0])
 @cache
 def blas_threads() -> BlasThreads:
     """The thread controls of this process' BLAS."""
-    linked = ctypes.PyDLL(str(importlib.import_module("scipy.linalg._flapack").__file__))  # and what it links to
+    linked = ctypes.PyDLL(str(import_whole("scipy.linalg._flapack").__file__))  # and what it links to
     name = next((name for name in _NAMES if hasattr(linked, name.format("set"))), None)
     found = [name and ctypes.cast(getattr(linked, name.format(what)), ctypes.c_void_p).value for what in ("get", "set")]
     return BlasThreads(found[0] or 0, found[1] or 0, _state.buffer_info()[0])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from importlib import import_module
+
+from genesis.runtime.deferred import import_whole
 
 
 class LazyNames:
@@ -29,6 +30,6 @@ class LazyNames:
         home = self._homes.get(name)
         if home is None:
             raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
-        value = import_module(f"{home}.{name}") if home == self._package else getattr(import_module(home), name)
+        value = import_whole(f"{home}.{name}") if home == self._package else getattr(import_whole(home), name)
         setattr(sys.modules[self._package], name, value)
         return value
