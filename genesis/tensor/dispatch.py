@@ -284,7 +284,7 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments) -> A
 
 def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
     """A tensor of one number everywhere. Raises ValueError for one that the dtype does not hold."""
-    if value.__class__ in (float, complex) and not abs(value) < 65504:  # the least of the floating dtypes' limits
+    if isinstance(value, float | complex) and not max(abs(value.real), abs(value.imag)) < 65504:  # the least floating limit
         refuse_number("full", value, as_dtype("full", dtype))
     result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, as_dtype("full", dtype)))
     return result

@@ -9,7 +9,6 @@ import weakref
 from functools import lru_cache
 from types import CodeType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import STORED
@@ -27,10 +26,12 @@ from genesis.tracing.trie import Key, TrieNode
 _FEW = 64
 _FORKS = 7
 
-_Place = tuple[int, Operation, Shape, Shape, Shape]  # in a code: the instruction, the operation, and what part of what it takes
+_MOST = 4096  # places that are remembered
 
-# Steps after which an offset has made programs fork, by the places of a code; None where the offset is an argument by now.
-_forks: WeakKeyDictionary[CodeType, dict[_Place, list[weakref.ref[TrieNode]] | None]] = WeakKeyDictionary()
+_Place = tuple[int, int, Operation, Shape, Shape, Shape]  # code, instruction, operation, and what part of what it takes
+
+# Steps after which an offset has made programs fork, by place; None where the offset is an argument by now.
+_forks: dict[_Place, list[weakref.ref[TrieNode]] | None] = {}
 
 
 def with_offset_as_argument(
@@ -52,8 +53,8 @@ def with_offset_as_argument(
         return None
     if at is None:
         return None
-    place = instruction, operation, first.shape, at.shape, at.strides
-    if not _varies(code, place, at.offset, trace.step, key):
+    place = id(code), instruction, operation, first.shape, at.shape, at.strides
+    if not _varies(place, at.offset, trace.step, key):
         return None
     offset = tensor_of(trace.handle(trace.enter_scalar(at.offset)))  # so 0 and 1 are arguments too
     if operation.name == "put":
@@ -61,11 +62,11 @@ def with_offset_as_argument(
     return OPERATIONS["dynamic_view"], (first, offset, at.shape, at.strides), None
 
 
-def _varies(code: CodeType, place: _Place, offset: int, step: TrieNode, key: Key) -> bool:
+def _varies(place: _Place, offset: int, step: TrieNode, key: Key) -> bool:
     """Whether the offset varies at a place, where the call `key` with this one is new after `step`."""
-    _, _, shape, *_ = place
-    places = _forks.setdefault(code, {})
-    forks = places.setdefault(place, [])
+    if len(_forks) > _MOST:
+        _forks.clear()
+    shape, forks = place[3], _forks.setdefault(place, [])
     if forks is None:
         return True
     if step.offsets is None:
@@ -80,7 +81,7 @@ def _varies(code: CodeType, place: _Place, offset: int, step: TrieNode, key: Key
         if (forked := reference()) is not None and forked.offsets is not None:
             for former in forked.offsets.pop(place, ()):
                 forked.children.pop(former, None)
-    places[place] = None
+    _forks[place] = None
     return True
 
 

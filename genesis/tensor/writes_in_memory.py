@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from types import CodeType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,7 +22,8 @@ from genesis.tracing.state import open_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Change, critical, nowhere
 
 _OFTEN = 3  # choices of elements that a line has set, before it is known to set others each time
-_chosen: WeakKeyDictionary[CodeType, dict[int, dict[Any, Any]]] = WeakKeyDictionary()  # by instruction
+_MOST = 4096  # lines that are remembered
+_chosen: dict[tuple[int, int], dict[Any, Any]] = {}  # by the code's address and instruction: codes are compared word by word
 
 
 def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
@@ -102,8 +101,9 @@ def _is_chosen_anew(at: Any) -> bool:
     code, instruction = user_line()
     if code is None or isinstance(at, np.ndarray) or critical.running:
         return False
-    trace, lines = open_trace().reference, _chosen.setdefault(code, {})
-    choices = lines.setdefault(instruction, {})
+    if len(_chosen) > _MOST:
+        _chosen.clear()
+    trace, choices = open_trace().reference, _chosen.setdefault((id(code), instruction), {})
     if len(choices) < _OFTEN and trace not in choices.values():
         parts = at if isinstance(at, tuple) else (at,)
         choices[tuple([(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in parts])] = trace

@@ -66,7 +66,8 @@ def test_what_an_integer_dtype_does_not_hold_is_refused(maker, by_references):
         assert str(ours) == str(theirs), (dtype, NUMBERS)
 
 
-FLOATS = [65504, 65519.0, 65520, -1e5, 3.39e38, 3.5e38, -1e39, 2.5, float("inf"), float("-inf"), float("nan")]
+FLOATS = [65504, 65519.0, 65520, -1e5, 3.39e38, 3.5e38, -1e39, np.float64(-1e39), complex(1.7e308, -1.7e308), 2.5, float("inf"),
+          float("-inf"), float("nan")]
 
 
 PAIRS = {  # PyTorch rounds where there is one element
@@ -80,7 +81,7 @@ PAIRS = {  # PyTorch rounds where there is one element
 OF_SIXTEEN_BITS = {name: MAKERS[name] for name in ("clamp_min", "constant_pad_nd", "scatter")}
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
 def test_what_a_floating_dtype_does_not_hold_is_refused(dtype):
     makers = PAIRS | OF_SIXTEEN_BITS if dtype.endswith("16") else PAIRS
     for name, maker in makers.items():
