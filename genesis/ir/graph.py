@@ -102,7 +102,7 @@ class Graph:
     def constant(self, value: complex, dtype: DType, weak: bool = False) -> Value:
         """A 0-d literal. A `weak` one is a Python scalar: it does not widen the other operand."""
         refuse_complex_number("a constant", value, dtype)
-        value = _plain(value)
+        value = plain_number(value)
         key = repr(value), dtype, weak  # -0.0 is not 0.0
         return self.once(key, lambda: self.add("constant", (), (), dtype, {"value": value, "weak": weak}))
 
@@ -117,7 +117,7 @@ class Graph:
         return Value(self, index)
 
 
-def _plain(number: complex) -> complex:
+def plain_number(number: complex) -> complex:
     """A number as one of Python's own classes: another one's `repr` may not tell its numbers apart."""
     kind = next((kind for kind in _NUMBERS if isinstance(number, kind)), None)
     return number if kind is None or number.__class__ in _NUMBERS else kind.__pos__(number)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import numpy as np
 from genesis.execution.flush import flush
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, refuse_number
+from genesis.ir.graph import plain_number
 from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation, in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
@@ -154,6 +155,8 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         return _position(trace, from_values(argument, from_numpy_dtype(argument.dtype), trace.device))
     if kind is complex:
         return of_complex(argument)
+    if isinstance(argument, int | float | complex):  # of a class of its own, it would equal others, and positions
+        return _token(trace, plain_number(argument), operand, static)
     return tuple(argument) if kind is Size else argument
 
 

@@ -1,5 +1,7 @@
 """Python numbers in graphs: equal ones are one node, others never."""
 
+import enum
+
 import pytest
 import torch
 
@@ -56,3 +58,21 @@ def test_numbers_of_a_class_with_a_text_of_its_own_are_told_apart(kind):
         found.append((y.tolist(), x.grad.tolist(), library.full((2,), a).tolist(), library.full((2,), b).tolist()))
     for ours, theirs in zip(*found, strict=True):
         assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+class Places(enum.IntEnum):
+    NOTHING, ONE, TWO = 0, 1, 2
+
+
+def test_equal_numbers_of_classes_of_their_own_are_told_apart_from_each_other_and_from_tensors():
+    found = []
+    for library in (genesis, torch):
+        x, y = library.tensor([1, 2]), library.tensor([3.0, -4.0])
+        (x + y).sum().item()
+        numbers = [Tenths(-0.0), Places.NOTHING, Tenths(0.0), Places.TWO, Tenths(2.0), Places.ONE, Tenths(1.0)]
+        products = [x * number for number in numbers]
+        after = [((x + y).sum() * 0 + y * y).tolist(), *[((x + y).sum() * 0 + y * number).tolist() for number in numbers]]
+        found.append([
+            [(y / number).tolist() for number in numbers], [product.tolist() for product in products],
+            [str(product.dtype).split(".")[-1] for product in products], after])
+    assert str(found[0]) == str(found[1])  # 0.0 is not -0.0
