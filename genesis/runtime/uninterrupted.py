@@ -55,14 +55,14 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
             over.append(True)
             python.PyThread_release_lock(ended)
 
-    try:
-        _thread.start_new_thread(work, ())
-    except RuntimeError:  # no more threads
-        with collector_paused():
-            return unprofiled(function, *arguments)
     lent: list[Callable[[], None]] = []
     take_back = map(operator.call, lent)  # prepared here, as `finally` must be a single C call before a handler may run
     try:
+        try:
+            _thread.start_new_thread(work, ())
+        except RuntimeError:  # no more threads
+            with collector_paused():
+                return unprofiled(function, *arguments)
         locks = held_locks()
         states: Iterator[Any] = map(operator.call, [lock._release_save for lock in locks])
         lent += map(partial, [lock._acquire_restore for lock in locks], states)

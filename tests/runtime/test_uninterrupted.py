@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
 import threading
@@ -62,3 +63,21 @@ def test_no_profiler_sees_the_work():
             thread.join()
         assert found == [([None, 2], True)]
     assert seen and "work" not in seen
+
+
+def test_an_interrupt_as_the_thread_starts_ends_it(monkeypatch):
+    start, threads, called = _thread.start_new_thread, _thread._count(), []
+
+    def interrupted(*arguments):
+        start(*arguments)
+        while _thread._count() == threads:
+            time.sleep(0.001)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_thread, "start_new_thread", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(called.append, 1)
+    deadline = time.monotonic() + 10
+    while _thread._count() > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert _thread._count() <= threads and not called
