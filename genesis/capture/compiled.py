@@ -65,6 +65,7 @@ class Compiled:
         self._fills = False  # the last recorded call put something into a dict
         self._recordings = 0
         self._unmatched = PATIENCE  # and the calls without an entry since the last that was recorded without hesitation
+        self._splits = False  # the last recording, with fullgraph=True, has no entry: the next call says why again
         self._native: list[AnyFunction] = []  # replays by instructions
 
     def __repr__(self) -> str:
@@ -170,13 +171,13 @@ class Compiled:
         self._unmatched += 1
         if self._recordings < PATIENCE + sum(entry.replays for entry in self.entries):
             self._unmatched = PATIENCE
-        elif not _is_power(self._unmatched):
+        elif not (self._splits or _is_power(self._unmatched)):
             return self.function(*args, **kwargs)
         self._recordings += 1
         if self.entries:
             tell("guards", "%s is recorded anew: %s has changed", self.__qualname__, self.missed)
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
-        began = timeline.start()
+        self._splits, began = self.fullgraph, timeline.start()
         recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items, compares=self._compares)
         timeline.note("record", began, self.__qualname__)
         recorder, entry = recording.recorder, recording.entry
@@ -193,6 +194,7 @@ class Compiled:
         if lasting and self.fullgraph and not first:
             raise SplitError(f"compile: with fullgraph=True, {lasting[0]}")
         if entry is not None:
+            self._splits = False
             with LOCK:
                 self._keep([entry, *self.entries][:ENTRY_LIMIT])
         return recording.result

@@ -10,6 +10,7 @@ import pytest
 import genesis
 from genesis import nn
 from genesis.capture import compiled
+from genesis.capture.record.records import SplitError
 
 SCALE = genesis.ones(2)
 
@@ -137,3 +138,11 @@ def test_replays_of_dropped_entries_have_paid_for_their_recordings():
         for _ in range(2):
             total(genesis.ones(length))
         assert total.entries[0].replays == 1
+
+
+@pytest.mark.parametrize("function", [lambda x: x * len(x.tolist()), lambda x: x * float(x.sum().item())])
+def test_with_fullgraph_each_call_that_cannot_be_replayed_raises(function):
+    split = genesis.compile(function, fullgraph=True)
+    for _ in range(12):
+        with pytest.raises(SplitError):
+            split(genesis.ones(100))
