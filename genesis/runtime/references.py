@@ -95,9 +95,11 @@ _full_due = [inf, inf]  # the time, and the bytes held, from which on the next c
 def _collect(bytes_held: Callable[[], int]) -> None:
     began, (due, most) = perf_counter(), _full_due
     is_full = began >= due or bytes_held() > most
-    gc.collect(2 if is_full else 1)
-    if is_full or due == inf:
-        _full_due[:] = began + max(FULL_SHARE * (perf_counter() - began), 1), 2 * bytes_held() + MOST_MORE
+    try:
+        gc.collect(2 if is_full else 1)
+    finally:  # a signal handler that raises comes as the collection ends
+        if is_full or due == inf:
+            _full_due[:] = began + max(FULL_SHARE * (perf_counter() - began), 1), 2 * bytes_held() + MOST_MORE
 
 
 _frozen = [False]  # whether others were met that freeze objects: to count these takes long
