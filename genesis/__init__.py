@@ -67,7 +67,6 @@ from genesis.ir.dtypes import int16 as short
 from genesis.ir.dtypes import int32 as int
 from genesis.ir.dtypes import int64 as long
 from genesis.ir.dtypes import promote as promote_types
-from genesis.runtime.lazy_names import LazyNames as _LazyNames
 from genesis.ir.made_methods import name_by_place as _name_by_place
 from genesis.ir.replayable import replayable as _replayable
 from genesis.ir.replayable import replayable_modules as _replayable_modules
@@ -76,6 +75,7 @@ from genesis.random import (
     bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
+from genesis.runtime.lazy_names import LazyNames as _LazyNames
 from genesis.runtime.notebook import fold_tracebacks as _fold_tracebacks
 from genesis.runtime.determinism import (
     are_deterministic_algorithms_enabled, get_deterministic_debug_mode, is_deterministic_algorithms_warn_only_enabled,

@@ -64,7 +64,7 @@ class Compiled:
         self._compares = True  # values that Python reads are guards
         self._fills = False  # the last recorded call put something into a dict
         self._recordings = 0
-        self._unmatched = PATIENCE  # and the calls without an entry since the last that was recorded without hesitation
+        self._unmatched = PATIENCE  # grows with each call that no entry matches, while replays have not paid for the recordings
         self._splits = False  # the last recording, with fullgraph=True, has no entry: the next call says why again
         self._native: list[AnyFunction] = []  # replays by instructions
 
