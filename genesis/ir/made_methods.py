@@ -61,4 +61,4 @@ def _is_found(function: FunctionType) -> bool:
         if part not in known:
             return "__getattr__" in known and part.isidentifier()
         found = known[part]
-    return getattr(found, "fget", found) is function
+    return found is function

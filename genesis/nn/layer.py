@@ -101,7 +101,7 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
         arguments.append(f"{name}={value}" if by_name else value)
     called = _public_name(cls, function) or "function"
     made = made_method(cls, "forward", ["self", *inputs], [f"return {called}({', '.join(arguments)})"], function=function)
-    made.__annotations__ = dict.fromkeys(inputs, "Tensor") | {"return": "Tensor"}
+    made.__annotations__ = dict.fromkeys((*inputs, "return"), Tensor)
     made.__doc__ = f"See `nn.functional.{getattr(function, '__name__', 'function')}`."
     return made
 

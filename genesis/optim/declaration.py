@@ -71,7 +71,7 @@ def _ordered(settings: Mapping[str, Setting]) -> list[tuple[str, Setting]]:
 
 def _initializer(cls: type, settings: Mapping[str, Setting]) -> AnyFunction:
     """An `__init__` of the parameters and `settings`, whose code has their names: libraries read `__init__.__code__`."""
-    rows = [Parameter("params", Parameter.POSITIONAL_OR_KEYWORD, annotation="Members")]
+    rows = [Parameter("params", Parameter.POSITIONAL_OR_KEYWORD, annotation=Members)]
     for name, row in _ordered(settings):
         kind = Parameter.KEYWORD_ONLY if row.kw_only else Parameter.POSITIONAL_OR_KEYWORD
         rows.append(Parameter(name, kind, default=row.default, annotation=row.annotation))

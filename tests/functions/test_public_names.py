@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pickle
+import typing
 from types import FunctionType
 
 import pytest
@@ -51,9 +52,15 @@ def test_methods_are_pickled_by_the_places_where_they_stand():
     methods = [getattr(genesis.Tensor, name) for name in dir(genesis.Tensor)]
     assert not [method for method in methods if isinstance(method, FunctionType) and "<" in method.__qualname__]
     for name in ("numel", "add_", "absolute_", "__add__", "__radd__", "__iadd__", "double", "view_as", "new_zeros", "is_signed",
-                 "coalesce", "squeeze_", "index_add_", "dim", "detach"):
+                 "coalesce", "squeeze_", "index_add_", "dim", "detach", "eig", "lstsq", "solve", "symeig", "reinforce"):
         function = getattr(genesis.Tensor, name)
         assert pickle.loads(pickle.dumps(function)) is function and function.__qualname__ == f"Tensor.{name}"
         assert function.__name__ == name
     assert pickle.loads(pickle.dumps(genesis.Tensor.exp)) is genesis.exp and genesis.exp.__module__ == "genesis"
-    assert pickle.loads(pickle.dumps(genesis.dropout)) is genesis.dropout
+    for function in (genesis.dropout, genesis.real, genesis.imag):
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_type_hints_of_made_functions_are_known_where_they_stand():
+    for function in (genesis.abs, genesis.Tensor.add, genesis.cat, genesis.nn.Dropout.forward, genesis.nn.Linear.__init__):
+        assert isinstance(typing.get_type_hints(function), dict)

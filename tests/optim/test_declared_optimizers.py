@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ DECLARED = [kind for _, kind in inspect.getmembers(optim, inspect.isclass) if is
 def test_settings_are_arguments_defaults_and_documented(kind):
     arguments = inspect.signature(kind).parameters
     defaults = kind([genesis.ones(1, 1, requires_grad=True)]).defaults
-    assert next(iter(arguments)) == "params"
+    assert next(iter(arguments)) == "params" and get_type_hints(kind.__init__).keys() == {*arguments, "return"}
     for name, value in defaults.items():
         if name in kind.fixed:  # the constructor does not take it
             continue

@@ -88,7 +88,7 @@ def removed(name: str, instead: str) -> AnyFunction:
         raise RuntimeError(f"{name}: PyTorch has removed it; use {instead}")
 
     gone.__name__ = gone.__qualname__ = name
-    gone.__module__, gone.__doc__ = "genesis", f"Raises RuntimeError, as PyTorch's: it was removed for {instead}."
+    gone.__doc__ = f"Raises RuntimeError, as PyTorch's: it was removed for {instead}."
     return gone
 
 

@@ -42,7 +42,7 @@ def function_of(operation: Operation) -> AnyFunction:
     public.__name__ = public.__qualname__ = operation.name
     public.__module__, public.__qualname__ = _home(operation)
     public.__doc__ = documented(operation)
-    public.__wrapped__ = operation.define  # its signature
+    public.__wrapped__, public.__annotations__ = operation.define, {}  # its signature
     return public  # type: ignore[no-any-return]
 
 
