@@ -27,6 +27,7 @@ from genesis.runtime.digest import by_value, digest
 from genesis.runtime.loaded_source import PACKAGE, digest_of
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.speeds import speeds
+from genesis.runtime.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from genesis.lower.tables import read_tables, write_tables
@@ -89,13 +90,16 @@ def _keep(name: str, lowered: Lowered) -> None:
 
 def _read(content: bytes | None, target: Target) -> Lowered | None:
     """The graph in a file; None if there is none, or it is damaged."""
-    if content is None:
+    found = None if content is None else uninterrupted(_read_now, content, target)
+    count("plans_read", found is not None)
+    return found
+
+
+def _read_now(content: bytes, target: Target) -> Lowered | None:
+    try:
+        return read_tables(content, target)
+    except ValueError:
         return None
-    with contextlib.suppress(ValueError):
-        found = read_tables(content, target)
-        count("plans_read")
-        return found
-    return None
 
 
 def _name(

@@ -22,7 +22,7 @@ from genesis.runtime.kernel_cache import compiled
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
-__all__ = ["FAULT_WORDS", "LONGEST", "MISSED", "Instructions", "Register", "are_possible"]
+__all__ = ["FAILURES", "FAULT_WORDS", "LONGEST", "MISSED", "Instructions", "Register", "are_possible"]
 
 
 class _Missed:
@@ -33,6 +33,7 @@ class _Missed:
 
 
 MISSED = _Missed()
+FAILURES = AttributeError, KeyError, IndexError, ValueError, TypeError  # of what a guard reads; a handler's own are raised
 
 LONGEST = 5e-3  # seconds that programs may hold the GIL, as long as Python code does (`sys.getswitchinterval`)
 _TP_NEW = 65  # CPython's number of that slot
@@ -188,7 +189,7 @@ class Instructions:
 
     def function(self) -> Callable[..., Any]:
         """The function that runs the instructions."""
-        table = array("Q", [self._registers, len(self._constants), 0, id(Exception), id(MISSED), 0, *self._constants])
+        table = array("Q", [self._registers, len(self._constants), 0, id(FAILURES), id(MISSED), 0, *self._constants])
         table[HEADER_WORDS - 1] = 8 * len(table)
         table.extend([self._resolved(word) for word in self._words])
         table[HEADER_WORDS - 1] += table.buffer_info()[0]

@@ -1,12 +1,12 @@
 """Instructions over Python objects as LLVM IR: they check a call's guards and run its program without the interpreter.
 
-    table         {registers, constants, in use, Exception, MISSED, first instruction, constants.., instructions..}
+    table         {registers, constants, in use, FAILURES, MISSED, first instruction, constants.., instructions..}
     instruction   {operation, a, b, c, d}
 
 Registers own references: 0 and 1 are the call's `args` and `kwargs` at first; the constants come last. Operands are registers,
 addresses of objects that the table's owner keeps alive, addresses of words, or numbers (`instruction_set`).
 
-A failing guard ends the call with MISSED. So does MISS, after a failed program is undone, and an ordinary exception before
+A failing guard ends the call with MISSED. So does MISS, after a failed program is undone, and one of the FAILURES before
 ENTER. From ENTER on the table is in use: a nested call, from a finalizer, gets MISSED, too, and exceptions are raised. RUN
 keeps the GIL: no other thread and no signal handler runs between instructions, except where CALL runs Python code.
 """
@@ -33,7 +33,7 @@ entry:
   %table.number = call ptr @PyTuple_GetItem(ptr %self, i64 0)
   %table = call ptr @PyLong_AsVoidPtr(ptr %table.number)
   %registers.count = load i64, ptr %table
-  load %table: 1 i64 constants.count, 3 ptr exception, 4 ptr missed.object, 5 ptr first
+  load %table: 1 i64 constants.count, 3 ptr failures, 4 ptr missed.object, 5 ptr first
   fields %table: 2 in.use, 6 constants
   %all.count = add i64 %registers.count, %constants.count
   %registers = alloca ptr, i64 %all.count
@@ -85,11 +85,11 @@ skip:
 
 doubt:                                            ; -1 may stand for an exception
   %error = call ptr @PyErr_Occurred() else %next
-problem:                                          ; a guard that raises does not hold, but an interrupt is one
+problem:                                          ; a guard that raises does not hold, but a handler's exception is one
   %is.entered = load i1, ptr %entered.at
   if %is.entered: %leave.raising
-  %is.ordinary = call i32 @PyErr_ExceptionMatches(ptr %exception)
-  if i32 %is.ordinary == 0: %leave.raising
+  %is.failure = call i32 @PyErr_ExceptionMatches(ptr %failures)
+  if i32 %is.failure == 0: %leave.raising
   call void @PyErr_Clear()
   br label %missed
 leave.raising:

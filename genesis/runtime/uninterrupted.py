@@ -80,3 +80,14 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     if failures:
         raise failures.pop(0)
     return results.pop()
+
+
+def is_of_handler(problem: BaseException) -> bool:
+    """Whether a signal handler raised `problem`: Python calls it with the frame that it interrupts, which nobody else passes."""
+    at = problem.__traceback__
+    while at is not None and at.tb_next is not None:
+        for given in at.tb_next.tb_frame.f_locals.values():
+            if given is at.tb_frame or (isinstance(given, tuple) and any([part is at.tb_frame for part in given])):
+                return True
+        at = at.tb_next
+    return False

@@ -84,13 +84,14 @@ def test_no_reference_is_kept_or_lost(result):
     assert (sys.getrefcount(thing), sys.getrefcount(holder), sys.getrefcount(MISSED)) == before
 
 
-def test_an_interrupt_is_no_guard_that_fails():
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError])
+def test_what_a_handler_raises_is_no_guard_that_fails(kind):
     def interrupted():
-        raise KeyboardInterrupt
+        raise kind
 
     code = Instructions()
     code.emit("RETURN", code.call(interrupted))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(kind):
         code.function()()
 
 

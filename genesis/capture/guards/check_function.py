@@ -11,6 +11,7 @@ import numpy as np
 
 from genesis.capture.guards.kinds import SCALARS
 from genesis.ir.annotations import AnyFunction
+from genesis.runtime.instructions import FAILURES
 
 
 def differs(now: object, then: object) -> bool:
@@ -30,7 +31,7 @@ COMPARISONS = {"differs": differs, "same": same}  # functions that lines may cal
 
 def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: dict[str, object]) -> AnyFunction:
     """`def check(..)`: `lines`, which return the number of the guard that fails, then `last`, which may fail in its own way."""
-    errors = "AttributeError, KeyError, IndexError, ValueError, TypeError"
+    errors = ", ".join([kind.__name__ for kind in FAILURES])
     body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], f"    except ({errors}):",
             "        return -1", *[f"    {line}" for line in last]]
     exec(_compiled("\n".join([head, *body])), names)  # safe: the text consists of generated names and attribute names

@@ -23,6 +23,7 @@ from genesis.ir.annotations import Options
 from genesis.ir.replayable import is_replayable
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.runtime.profile_hook import profile_hook
+from genesis.runtime.uninterrupted import is_of_handler
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number, plain
 
@@ -66,6 +67,8 @@ class Watch:
         try:
             self._seen(frame, event, argument)
         except Exception as problem:  # an object of the user's that raises when it is inspected
+            if is_of_handler(problem):
+                raise
             self._refuse(f"what it reads cannot be compared: {problem!r}")
 
     def _seen(self, frame: FrameType, event: str, argument: object) -> None:

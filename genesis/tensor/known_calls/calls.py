@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from genesis.runtime.deferred import deferred
+from genesis.runtime.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from genesis.tensor.known_calls.native import native_call, native_look, native_view
@@ -35,6 +36,11 @@ class KnownCalls:
     def _counted(self, *arguments: Any) -> Any:
         self._calls += 1
         if self._calls == OFTEN:
-            with contextlib.suppress(Exception):  # a call does without where nothing can be compiled
-                self.call = self.load(self.by_python, *self.others) or self.by_python
+            self.call = uninterrupted(self._loaded) or self.by_python  # no handler raises what would be taken for a failure
         return self.by_python(*arguments)
+
+    def _loaded(self) -> Callable[..., Any] | None:
+        """The machine code; None where nothing can be compiled."""
+        with contextlib.suppress(Exception):
+            return self.load(self.by_python, *self.others)  # type: ignore[no-any-return]
+        return None
