@@ -28,7 +28,7 @@ from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_memory import selected_in_memory
-from genesis.tensor.in_place import write
+from genesis.tensor.in_place import require_apart, write
 from genesis.tensor.views import plain_view, view
 from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.recording_hooks import is_recording
@@ -87,6 +87,7 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
         else:  # 16 bits are rounded, as by a copy
             value = from_data(value, device=self.device)
     if not tensors:
+        require_apart(target)
         target.copy_(_of_rank(target.ndim, value)) if isinstance(value, Tensor) else target.fill_(value)
         return
     if len(tensors) == 1 and tensors[0][1].dtype is bool_:

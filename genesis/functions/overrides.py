@@ -7,6 +7,7 @@ those of backward and optimizers, do not. While an override runs, its own name m
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, TypeVar
@@ -147,6 +148,11 @@ INSPECTIONS = (
     "dim", "element_size", "is_complex", "is_conj", "is_contiguous", "is_floating_point", "is_same_size", "is_signed",
     "nelement", "ndimension", "numel", "stride",
 )  # these too, from then on; `storage_offset` does not, as no guard compares what it returns
+CREATIONS = (
+    "arange", "as_tensor", "asarray", "empty", "empty_permuted", "empty_strided", "eye", "full", "linspace",
+    "logspace", "ones", "rand", "randint", "randn", "randperm", "scalar_tensor", "sparse_coo_tensor", "tensor", "tril_indices",
+    "triu_indices", "zeros",
+)  # and these, as the user calls them
 
 
 def _route_conversions() -> None:
@@ -155,6 +161,9 @@ def _route_conversions() -> None:
     for name in INSPECTIONS:
         method(routed_access(vars(Tensor)[name]), name)
     name_by_place(vars(Tensor), Tensor.__module__, "Tensor.")
+    genesis = vars(sys.modules["genesis"])
+    genesis |= {name: routed_function(genesis[name], name) for name in CREATIONS}
+    name_by_place({name: genesis[name] for name in CREATIONS}, "genesis")
 
 
 BEFORE_FIRST_OVERRIDE.append(_route_conversions)

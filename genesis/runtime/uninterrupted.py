@@ -83,7 +83,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def is_of_handler(problem: BaseException) -> bool:
-    """Whether a signal handler raised `problem`: Python calls it with the frame that it interrupts, which nobody else passes."""
+    """Whether a signal handler raised `problem`: Python gives it the frame that it interrupts, as nobody else does."""
     at = problem.__traceback__
     while at is not None and at.tb_next is not None:
         for given in at.tb_next.tb_frame.f_locals.values():

@@ -84,11 +84,15 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
 
 def _require_writable(view: Tensor, root: Tensor) -> None:
     """Raise RuntimeError unless `view` may be written to, before any backward is told that it has changed."""
-    assert view._layout is not None
-    if not is_injective(view._layout):
-        raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
+    require_apart(view)
     if root._requires_grad and not view._detached and thread_state.grad_enabled and root.is_leaf:
         raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+
+
+def require_apart(view: Tensor) -> None:
+    """Raise RuntimeError if elements of `view` share memory, as those of an expanded tensor."""
+    if view._layout is not None and not is_injective(view._layout):
+        raise RuntimeError("in-place: several elements of the tensor share one place; clone() it first")
 
 
 def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, keeps_derivation: bool) -> None:

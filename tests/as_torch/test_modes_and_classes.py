@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import pickle
 import textwrap
 
 import pytest
@@ -261,3 +262,25 @@ def test_functions_of_ones_own_are_overridden_by_the_arguments_that_count():
 
     ours = run(genesis, look_up("torch.overrides", "wrap_torch_function"), look_up("torch.compiler", "substitute_in_graph"))
     assert ours == (*run(torch, torch.overrides.wrap_torch_function, lambda name: lambda function: function)[:2], True)
+
+
+@pytest.mark.parametrize("name, arguments", [
+    ("ones", (2,)), ("zeros", ((2,),)), ("empty", (2,)), ("full", ((2,), 1.0)), ("arange", (3,)), ("linspace", (0, 1, 3)),
+    ("logspace", (0, 1, 3)), ("eye", (2,)), ("rand", (2,)), ("randn", (2,)), ("randint", (0, 3, (2,))), ("randperm", (3,)),
+    ("tensor", ([1.0],)), ("as_tensor", ([1.0],)), ("tril_indices", (2, 2)), ("empty_strided", ((2,), (1,))),
+])
+def test_modes_see_what_creates_tensors(name, arguments):
+    def seen(library, base):
+        class Mode(base):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                names.append(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        names = []
+        with Mode():
+            getattr(library, name)(*arguments)
+        return names
+
+    found = seen(genesis, look_up("torch.overrides", "TorchFunctionMode"))
+    assert found == seen(torch, torch.overrides.TorchFunctionMode) == [name]
+    assert pickle.loads(pickle.dumps(getattr(genesis, name))) is getattr(genesis, name)

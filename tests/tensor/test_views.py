@@ -175,6 +175,20 @@ def test_expanded_elements_cannot_be_written():
         genesis.zeros(1, 3).expand(2, 3).add_(1)
 
 
+@pytest.mark.parametrize("index", [0, (slice(None), 0), (0, 0), ...])
+@pytest.mark.parametrize("value", [5.0, "tensor"])
+def test_elements_of_an_expanded_tensor_are_set_where_each_has_its_own_memory(index, value):
+    def outcome(library):
+        x = library.zeros(2, 1).expand(2, 3)
+        try:
+            x[index] = library.tensor(5.0) if value == "tensor" else value
+        except RuntimeError:
+            return "refused"
+        return x.tolist()
+
+    assert outcome(genesis) == outcome(torch)
+
+
 def looked_at(lib, w):
     v = w[1:]
     with lib.no_grad():
