@@ -35,7 +35,7 @@ from genesis.tensor.handle import (
     tensors_in,
 )
 from genesis.tensor.known_calls.calls import KnownCalls, native_call
-from genesis.tensor.long_traces import is_time_to_flush
+from genesis.tensor.long_traces import flush_if_long
 from genesis.tensor.new_programs import ended_before
 from genesis.tensor.size import Size
 from genesis.tensor.trace_inputs import enter
@@ -172,22 +172,28 @@ def _token_of_argument(trace: Trace, operation: Operation | None, position: int,
     return _position(trace, argument)
 
 
-def call(operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False) -> Any:
+def call(
+    operation: Operation, arguments: CallArguments, attributes: Attributes | None = None, bare: bool = False,
+    target: Tensor | None = None,
+) -> Any:
     """Record a call of `operation`; returns Tensors for its results, or, if `bare`, the arrays of several.
 
-    A repeated call takes a position for each argument, one look-up and one handle.
+    A repeated call takes a position for each argument, one look-up and one handle. If it returns the `target`, that has taken
+    the result already.
     """
     if attributes:
         arguments, attributes = in_positions(operation, arguments, attributes)
     try:
-        return _known.call(operation, arguments, attributes, bare)
+        return _known.call(operation, arguments, attributes, bare, target)
     except NotDenseError as problem:  # no cost if all are dense
         met = problem.tensor
     return met.computed(operation.name, arguments, attributes or {})
 
 
-def _by_python(operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool) -> Any:
-    """`call` of positional arguments, and of others that the row takes by name alone."""
+def _by_python(
+    operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool, target: Tensor | None = None
+) -> Any:
+    """`call` of positional arguments, and of others that the row takes by name alone; the target takes nothing yet."""
     with LOCK:
         state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
         trace = state["trace"]
@@ -212,7 +218,7 @@ def _by_python(operation: Operation, arguments: CallArguments, attributes: Attri
             if trace.closed is BUSY:
                 trace.closed = False
         if trace.weight > trace.limit:
-            _flush_long(trace, operation, code, offset)
+            flush_if_long(trace, operation, code, offset)
         return result
 
 
@@ -237,12 +243,7 @@ def _continued(
     return result
 
 
-def _flush_long(trace: Trace, operation: Operation, code: CodeType | None, offset: int) -> None:
-    if is_time_to_flush(trace, operation, code, offset):
-        flush(trace)
-
-
-_known = KnownCalls(native_call, _by_python, _continued, _token_of_argument, _flush_long)
+_known = KnownCalls(native_call, _by_python, _continued, _token_of_argument, flush_if_long)
 
 
 def _stepped(

@@ -309,7 +309,9 @@ def in_place(
     """Run an operation on `tensor` and further arguments, and put the result into it."""
     if tensor._base is not None:
         read_in_root(tensor)
-    value, change, name = call(operation, (tensor, *arguments), attributes), None, operation.name
+    value, change, name = call(operation, (tensor, *arguments), attributes, False, tensor), None, operation.name
+    if value is tensor:
+        return tensor
     if tensor.__class__ is Tensor and value.__class__ is Tensor:
         array, own = value._array, tensor._array.node
         is_like = array.node.shape == own.shape and array.node.dtype is own.dtype

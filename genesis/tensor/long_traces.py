@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from types import CodeType
 
+from genesis.execution.flush import flush
 from genesis.ops.registry import Operation
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import BYTE_LIMIT, LOOP_LIMIT, LOOP_NODES
+
+
+def flush_if_long(trace: Trace, operation: Operation, code: CodeType | None, offset: int) -> None:
+    """Flush a trace above its limit if it is time to."""
+    if is_time_to_flush(trace, operation, code, offset):
+        flush(trace)
 
 
 def is_time_to_flush(trace: Trace, operation: Operation, code: CodeType | None, offset: int) -> bool:

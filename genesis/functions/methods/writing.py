@@ -18,7 +18,9 @@ from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, share_storage
+from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import move_storage, rederived, write
+from genesis.tensor.known_calls.calls import KnownCalls, native_fill
 from genesis.tensor.views import detach, view
 from genesis.tensor.writes_in_memory import set_in_memory
 
@@ -26,19 +28,7 @@ from genesis.tensor.writes_in_memory import set_in_memory
 @routed_method
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `source`, broadcast and converted, into this tensor."""
-    if not isinstance(source, Tensor):
-        source = from_data(source)
-    elif source.__class__ is Tensor and source._array.memory is not None and source.ndim <= self.ndim and set_in_memory(
-            self, ..., source):
-        return self
-    if (device := self.device) is not source.device:
-        source = source.to(device)
-    value = call(OPERATIONS["to_dtype"], (source, self.dtype)) if source.dtype is not self.dtype else source.clone()
-    if value.shape != self.shape:
-        value = call(OPERATIONS["expand"], (value, self.shape)).clone()
-    if array_of(value).node.differentiable and array_of(self).node.differentiable:  # else `write` does it
-        value = call(OPERATIONS["overwrite"], (self, value))
-    return write(self, value)
+    return _fills.call(self, source if isinstance(source, Tensor) else from_data(source))  # type: ignore[no-any-return]
 
 
 @routed_method
@@ -48,21 +38,45 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
         if value.shape:
             raise ArgumentError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
         return self.copy_(value)
-    if set_in_memory(self, ..., value):
-        return self
-    target = self
-    if self._layout is not None:
-        for axis, (extent, stride) in enumerate(zip(self.shape, self._layout.strides, strict=True)):
-            if stride == 0 and extent > 1:  # one element for the whole axis, written once
-                target = view(target, "narrow", axis, 0, 1)
-    write(target, filled(value, target.shape, self.dtype, self.device))
-    return self
+    return _fills.call(self, value)  # type: ignore[no-any-return]
 
 
 @routed_method
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
-    return self.fill_(0)
+    return _fills.call(self, 0) if self.__class__ is Tensor else self.fill_(0)  # type: ignore[no-any-return]
+
+
+def _filled(tensor: Tensor, value: Operand) -> Tensor:
+    """The tensor, with the values of another one or a number everywhere, by Python."""
+    if isinstance(value, Tensor):
+        return _copied(tensor, value)
+    if set_in_memory(tensor, ..., value):
+        return tensor
+    target = tensor
+    if tensor._layout is not None:
+        for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor._layout.strides, strict=True)):
+            if stride == 0 and extent > 1:  # one element for the whole axis, written once
+                target = view(target, "narrow", axis, 0, 1)
+    write(target, filled(value, target.shape, tensor.dtype, tensor.device))
+    return tensor
+
+
+def _copied(tensor: Tensor, source: Tensor) -> Tensor:
+    if source.__class__ is Tensor and source._array.memory is not None and source.ndim <= tensor.ndim and set_in_memory(
+            tensor, ..., source):
+        return tensor
+    if (device := tensor.device) is not source.device:
+        source = source.to(device)
+    value = call(OPERATIONS["to_dtype"], (source, tensor.dtype)) if source.dtype is not tensor.dtype else source.clone()
+    if value.shape != tensor.shape:
+        value = call(OPERATIONS["expand"], (value, tensor.shape)).clone()
+    if array_of(value).node.differentiable and array_of(tensor).node.differentiable:  # else `write` does it
+        value = call(OPERATIONS["overwrite"], (tensor, value))
+    return write(tensor, value)
+
+
+_fills = KnownCalls(native_fill, _filled, element_pattern)
 
 
 @function()

@@ -1,6 +1,7 @@
 """Modules of LLVM IR: of a call that the trie knows, which is recorded, and of a look at values, both without Python.
 
-A line `  get %a = Trace.step of %t` loads a slot of the object %t, whose place is %a.at.
+A line `  get %a, %b = Trace.step, nodes of %t` loads slots of the object %t, whose places are %a.at and %b.at; a line
+`  %t has base none, seen zero else ret i1 false` returns unless these are the attributes of a tensor.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from genesis.runtime.object_words import slot_offset
 from genesis.runtime.owning_ir import OWNING
+from genesis.tensor.known_calls.fill_ir import FILL
 from genesis.tensor.known_calls.key_ir import KEY
 from genesis.tensor.known_calls.lock_ir import locked_ir
 from genesis.tensor.known_calls.look_ir import LOOK
 from genesis.tensor.known_calls.present_ir import PRESENT
 from genesis.tensor.known_calls.record_ir import RECORD
 from genesis.tensor.known_calls.setting_ir import SETTING_TOKEN
+from genesis.tensor.known_calls.take_ir import IS_ALIKE, TAKE
 from genesis.tensor.known_calls.tensor_ir import TENSOR_TOKEN
 from genesis.tensor.known_calls.thread_ir import THREAD
 from genesis.tensor.known_calls.trace_ir import trace_ir
@@ -42,6 +45,7 @@ declare i32 @PySequence_Contains(ptr, ptr)
 declare i32 @PySet_Add(ptr, ptr)
 declare i32 @PySet_Contains(ptr, ptr)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare ptr @PyBytes_AsString(ptr)
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 declare ptr @PyDict_New()
 declare ptr @PyErr_Occurred()
@@ -68,6 +72,7 @@ declare ptr @PyWeakref_NewRef(ptr, ptr)
 declare void @PyErr_Clear()
 declare void @PyErr_Fetch(ptr, ptr, ptr)
 declare void @PyErr_Restore(ptr, ptr, ptr)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 
@@ -76,9 +81,14 @@ Slotted = Mapping[str, type]  # classes with slots, by their names
 
 
 def call_ir(kinds: Slotted, names: Names) -> str:
-    """The module that defines `genesis_call(self, given, count)` of `operation`, `arguments`, `attributes`, `bare`."""
-    functions = TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD
-    return _module(functions + locked_ir("genesis_call", "call_in_thread"), kinds, names)
+    """The module that defines `genesis_call(self, given, count)` of what `KnownCalls.call` takes in `dispatch`."""
+    functions = TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD + IS_ALIKE + TAKE
+    return _module(functions + locked_ir("genesis_call", "call_into"), kinds, names)
+
+
+def fill_ir(kinds: Slotted, names: Names) -> str:
+    """The module that defines `PyObject* genesis_fill(self, given, count)`, of a tensor, and a number or a tensor's values."""
+    return _module(IS_ALIKE + FILL + locked_ir("genesis_fill", "fill"), kinds, names)
 
 
 def look_at_values_ir(kinds: Slotted, names: Names) -> str:
@@ -92,17 +102,28 @@ def views_ir(kinds: Slotted, names: Names) -> str:
 
 
 def _module(functions: str, kinds: Slotted, names: Names) -> str:
-    def slot(line: re.Match[str]) -> str:
-        name, kind, attribute, owner = line.groups()
-        offset = slot_offset(kinds[kind], attribute)
-        return f"  %{name}.at = getelementptr i8, ptr %{owner}, i64 {offset}\n  %{name} = load ptr, ptr %{name}.at"
+    def slots(line: re.Match[str]) -> str:
+        names, kind, attributes, owner = line.groups()
+        return "\n".join([
+            f"  {name}.at = getelementptr i8, ptr %{owner}, i64 {slot_offset(kinds[kind], attribute)}\n"
+            f"  {name} = load ptr, ptr {name}.at"
+            for name, attribute in zip(names.split(", "), attributes.split(", "), strict=True)])
+
+    def attributes(line: re.Match[str]) -> str:
+        """An early return where one of the attributes is another object."""
+        number, owner, wanted, otherwise = line.start(), *line.groups()
+        return "\n".join([
+            f"  %has.{number}.{k} = call i1 @has(ptr %{owner}, ptr %{name}.name, ptr %{value})\n"
+            f"  unless %has.{number}.{k}: {otherwise}"
+            for k, (name, value) in enumerate(pair.split() for pair in wanted.split(", "))])
 
     structs = f"%objects = type {{ {', '.join(['ptr'] * (len(names) + 1))} }}\n%given = type {{ ptr, ptr, ptr, ptr }}\n"
     def with_objects(function: str) -> str:
         used = [f"{number} ptr {name}" for number, name in enumerate(names) if f"%{name}" in function]
         return function.replace("ALL_OBJECTS", ", ".join(used))
 
-    functions = "".join(map(with_objects, re.split("^(?=define )", PRESENT + functions, flags=re.MULTILINE)))
+    functions = re.sub(r"^  %(\S+) has (.+) else (.+)$", attributes, PRESENT + functions, flags=re.MULTILINE)
+    functions = "".join(map(with_objects, re.split("^(?=define )", functions, flags=re.MULTILINE)))
     functions = functions.replace("OBJECT_NEW", str(len(names)))
-    text = re.sub(r"^  get %(\S+) = (\w+)\.(\w+) of %(\S+)$", slot, functions, flags=re.MULTILINE)
+    text = re.sub(r"^  get (%.+) = (\w+)\.(.+) of %(\S+)$", slots, functions, flags=re.MULTILINE)
     return structs + text + OWNING + _DECLARATIONS

@@ -10,9 +10,10 @@ from genesis.runtime.deferred import deferred
 from genesis.runtime.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
-    from genesis.tensor.known_calls.native import native_call, native_look, native_view
+    from genesis.tensor.known_calls.native import native_call, native_fill, native_look, native_view
 else:
     native_call = deferred("genesis.tensor.known_calls.native", "native_call")
+    native_fill = deferred("genesis.tensor.known_calls.native", "native_fill")
     native_look = deferred("genesis.tensor.known_calls.native", "native_look")
     native_view = deferred("genesis.tensor.known_calls.native", "native_view")
 

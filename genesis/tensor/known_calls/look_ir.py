@@ -8,9 +8,7 @@ define internal i64 @flushed(ptr %objects, ptr %array) {
   get %trace = Array.trace of %array
   %hooks = call i64 @PyList_Size(ptr %flush.hooks)
   if ptr %trace == %none or i64 %hooks != 0: ret i64 0
-  get %done = Trace.done of %trace
-  get %closed = Trace.closed of %trace
-  get %step = Trace.step of %trace
+  get %done, %closed, %step = Trace.done, closed, step of %trace
   get %plans = TrieNode.plans of %step
   %replays = call ptr @PyDict_GetItemWithError(ptr %plans, ptr %none)
   %no.replays = icmp eq ptr %replays, null

@@ -18,29 +18,30 @@ from genesis.runtime.kernel_cache import compiled
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.tensor.handle import Storage, Tensor, plain_classes, spreading
-from genesis.tensor.known_calls.call_ir import Names, Slotted, call_ir, look_at_values_ir, views_ir
+from genesis.tensor.known_calls.call_ir import Names, Slotted, call_ir, fill_ir, look_at_values_ir, views_ir
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import inside
 from genesis.tracing.state import begun, open_trace, thread_state
-from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
+from genesis.tracing.trace import BUSY, LOCK, Array, Change, Trace, critical
 from genesis.tracing.trie import TrieNode, roots
 
 _SLOTTED: dict[str, type] = {
     kind.__name__: kind for kind in (Array, Buffer, DType, Memory, Node, Operation, Trace, TrieNode, type(critical))}
 _ATTRIBUTES = (
     "_array", "_base", "_requires_grad", "_changes", "_seen", "_layout", "_storage", "_detached", "_untracked", "_element_map",
-    "__dict__", "trace", "traces", "weight", "eager", "multi_device",
-    "grad_enabled", "recorder", "scope", "autocast", "f_code", "f_back", "f_lasti", "co_filename",
+    "_keeps_derivation", "_retains_grad", "_is_inference", "deferred", "__dict__", "trace", "traces", "weight", "eager",
+    "multi_device", "grad_enabled", "recorder", "scope", "autocast", "f_code", "f_back", "f_lasti", "co_filename",
 )
 _OBJECTS: dict[str, object] = {
-    "tensor.class": Tensor, "array.class": Array, "memory.class": Memory, "storage.class": Storage,
+    "tensor.class": Tensor, "array.class": Array, "memory.class": Memory, "storage.class": Storage, "change.class": Change,
     "trace.class": Trace, "dtype.class": DType, "int.class": int,
     "float.class": float, "bool.class": bool, "str.class": str, "tuple.class": tuple, "list.class": list, "dict.class": dict,
     **{f"{name.strip('_')}.name": name for name in (*_ATTRIBUTES, "scalar", "tensors", "cpu")},
-    "none": None, "true": True, "false": False, "zero": 0, "two": 2, "minus.one": -1, "busy": BUSY, "nothing": (),
-    "cpu.device": CPU, "contiguous.layout": contiguous_layout, "layout.errors": (ValueError, TypeError, IndexError),
-    "boolean": bool_, "float32": float32, "float64": float64, "int32": int32, "int64": int64,
+    "none": None, "true": True, "false": False, "zero": 0, "number.one": 1, "two": 2, "minus.one": -1, "nothing": (),
+    "busy": BUSY, "cpu.device": CPU, "contiguous.layout": contiguous_layout,
+    "layout.errors": (ValueError, TypeError, IndexError), "boolean": bool_,
+    "float32": float32, "float64": float64, "int32": int32, "int64": int64,
     "looked.at": (bool_, float32, float64, int32, int64, uint8), "flush.hooks": FLUSH_HOOKS,
     "default.dtype": default_dtype, "plain.classes": plain_classes, "spreading": spreading, "inside.files": inside,
     "roots": roots, "begun": begun, "critical": critical, "prototype": Trace(), "thread.state": thread_state,
@@ -49,7 +50,7 @@ _OBJECTS: dict[str, object] = {
 }
 _IN_PYTHON = {  # functions that machine code may go on with
     "genesis_call": ("call.by.python", "continue.call", "token", "flush.long"), "genesis_look": ("look.by.python",),
-    "genesis_view": ("view.by.python", "placed.remembered"),
+    "genesis_view": ("view.by.python", "placed.remembered"), "genesis_fill": ("fill.by.python", "element.pattern"),
 }
 
 
@@ -66,6 +67,11 @@ def native_look(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
 def native_view(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
     """`KnownCalls.call` of views as machine code; None as above."""
     return _native("genesis_view", views_ir, in_python)
+
+
+def native_fill(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
+    """`KnownCalls.call` of writes of one number, or of another tensor's values, as machine code; None as above."""
+    return _native("genesis_fill", fill_ir, in_python)
 
 
 def _native(

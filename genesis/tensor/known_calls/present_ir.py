@@ -20,6 +20,16 @@ define internal ptr @put_all(ptr %at, ptr %first, ptr %second, ptr %third, ptr %
   ret ptr %next
 }
 
+; Whether an attribute of a tensor is an object; false where it has none.
+define internal i1 @has(ptr %tensor, ptr %name, ptr %wanted) {
+  %found = call ptr @PyObject_GetAttr(ptr %tensor, ptr %name)
+  %is.wanted = icmp eq ptr %found, %wanted
+  call void @disown(ptr %found)
+  if ptr %found != null: ret i1 %is.wanted
+  call void @PyErr_Clear()
+  ret i1 %is.wanted
+}
+
 ; Whether machine code reads tensors of this class: Tensor, or one that adds no attribute to it.
 define internal i1 @is_plain_class(ptr %objects, ptr %class) {
   load %objects: ALL_OBJECTS
@@ -68,10 +78,7 @@ other:
 define internal ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, ptr %memory) {
   load %objects: ALL_OBJECTS
   %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else ret ptr null
-  get %no.trace = Array.trace of %array
-  get %no.index = Array.index of %array
-  get %no.node = Array.node of %array
-  get %no.memory = Array.memory of %array
+  get %no.trace, %no.index, %no.node, %no.memory = Array.trace, index, node, memory of %array
   call void @replace(ptr %no.trace.at, ptr %trace)
   call void @replace(ptr %no.index.at, ptr %index)
   call void @replace(ptr %no.node.at, ptr %node)

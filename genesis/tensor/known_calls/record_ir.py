@@ -86,8 +86,7 @@ define internal ptr @record(
   %problem = call ptr @PyErr_Occurred()
   if ptr %problem == null: %go.on else %fail
 known:
-  get %result = TrieNode.result of %found
-  get %elements = TrieNode.elements of %found
+  get %result, %elements = TrieNode.result, elements of %found
   %result.class = call ptr @class_of(ptr %result)
   %is.single = icmp eq ptr %result.class, %int.class
   if ptr %elements != %nothing: %go.on

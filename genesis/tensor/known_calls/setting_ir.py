@@ -25,8 +25,7 @@ itself:
   ret ptr %argument
 
 number:                                           ; an operand, but for 0, 1 and -1, is an argument of the program
-  get %operands = Operation.operands of %operation
-  get %static = Operation.static_scalars of %operation
+  get %operands, %static = Operation.operands, static_scalars of %operation
   %position = call ptr @PyLong_FromSsize_t(i64 %k)
   %is.operand = call i32 @PySequence_Contains(ptr %operands, ptr %position)
   call void @disown(ptr %position)

@@ -65,8 +65,7 @@ here.index:
   br label %put
 
 entering:
-  get %is.flushed = Trace.done of %trace
-  get %is.left = Trace.backward_done of %trace
+  get %is.flushed, %is.left = Trace.done, backward_done of %trace
   get %entering.node = Array.node of %array
   get %entering.derived = Node.differentiable of %entering.node
   %is.underived = icmp eq ptr %entering.derived, %false
@@ -85,8 +84,7 @@ entering:
   get %buffer = Memory.buffer of %memory
   get %buffer.device = Buffer.device of %buffer
   get %trace.device = Trace.device of %trace
-  get %owner = Buffer._owner of %buffer
-  get %flat = Buffer._flat of %buffer
+  get %owner, %flat = Buffer._owner, _flat of %buffer
   unless ptr %owner == %none and ptr %buffer.device == %trace.device: %other.kind
   if ptr %flat == %none: %known
   %borrower = call ptr @PyWeakref_GetObject(ptr %flat)
@@ -110,9 +108,7 @@ known.put:
 
 new:
   get %node = Array.node of %array
-  get %shape = Node.shape of %node
-  get %dtype = Node.dtype of %node
-  get %differentiable = Node.differentiable of %node
+  get %shape, %dtype, %differentiable = Node.shape, dtype, differentiable of %node
   get %strides = Memory.strides of %memory
   call void @own(ptr %shape)
   call i32 @PyTuple_SetItem(ptr %kind, i64 0, ptr %shape)
@@ -130,8 +126,7 @@ new:
   %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind) else %other.kind
   call void @disown(ptr %kind)
   %index = call ptr @advance(ptr %trace, ptr %child) else %other.array
-  get %input_at = Trace.input_at of %trace
-  get %versions = Trace.versions of %trace
+  get %input_at, %versions = Trace.input_at, versions of %trace
   get %version = Buffer.version of %buffer
   %unset.input = call i32 @PyDict_SetItem(ptr %input_at, ptr %index, ptr %array)
   %unset.version = call i32 @PyDict_SetItem(ptr %versions, ptr %index, ptr %version)
@@ -145,8 +140,7 @@ note.kind:
   %variable.number = add i64 %source.number, 1
   %variable = call ptr @PyLong_FromSsize_t(i64 %variable.number) else %fail.note
   %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %index, ptr %variable) else %fail.variable
-  get %variables = Trace.variables of %trace
-  get %entered.now = Trace.entered of %trace
+  get %variables, %entered.now = Trace.variables, entered of %trace
   %unset.variable = call i32 @PyDict_SetItem(ptr %variables, ptr %variable, ptr %argument)
   %unset.pair = call i32 @PyDict_SetItem(ptr %entered.now, ptr %argument, ptr %pair)
   call void @disown(ptr %pair)

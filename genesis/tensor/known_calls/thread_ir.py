@@ -115,8 +115,7 @@ end:                                              ; the trace is open again, unl
   call void @replace(ptr %closed.now.at, ptr %closed.then)
   if ptr %result == null: %leave
 weigh:
-  get %weight = Trace.weight of %trace
-  get %limit = Trace.limit of %trace
+  get %weight, %limit = Trace.weight, limit of %trace
   %is.heavy = call i32 @PyObject_RichCompareBool(ptr %weight, ptr %limit, i32 4)
   if i32 %is.heavy == 0: %leave
 long:

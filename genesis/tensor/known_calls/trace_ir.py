@@ -36,8 +36,7 @@ put:
   if ptr %own == null: %fail else %next
 all:
   %reference = call ptr @PyWeakref_NewRef(ptr %trace, ptr null) else %fail
-  get %common.reference = Trace.reference of %trace
-  get %common.step = Trace.step of %trace
+  get %common.reference, %common.step = Trace.reference, step of %trace
   call void @replace(ptr %common.reference.at, ptr %reference)
   call void @replace(ptr %common.step.at, ptr %root)
   call void @disown(ptr %reference)

@@ -15,10 +15,7 @@ define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
   %memory = call ptr @PyType_GenericAlloc(ptr %memory.class, i64 0) else ret ptr null
   get %address = Buffer.ptr of %buffer
   %pointer = call ptr @PyNumber_Add(ptr %address, ptr %start) else %fail
-  get %no.buffer = Memory.buffer of %memory
-  get %no.layout = Memory.layout of %memory
-  get %no.pointer = Memory.pointer of %memory
-  get %no.strides = Memory.strides of %memory
+  get %no.buffer, %no.layout, %no.pointer, %no.strides = Memory.buffer, layout, pointer, strides of %memory
   call void @replace(ptr %no.buffer.at, ptr %buffer)
   call void @replace(ptr %no.layout.at, ptr %layout)
   store ptr %pointer, ptr %no.pointer.at
@@ -61,16 +58,6 @@ define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr 
   ret i32 %unset
 }
 
-; Whether an attribute of a tensor is an object; false where it has none.
-define internal i1 @has(ptr %tensor, ptr %name, ptr %wanted) {
-  %found = call ptr @PyObject_GetAttr(ptr %tensor, ptr %name)
-  %is.wanted = icmp eq ptr %found, %wanted
-  call void @disown(ptr %found)
-  if ptr %found != null: ret i1 %is.wanted
-  call void @PyErr_Clear()
-  ret i1 %is.wanted
-}
-
 ; The layout of a tensor in its root; null, perhaps without an error, unless it is that of its memory, and it is a plain view.
 define internal ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout) {
   %shape.at = alloca ptr
@@ -81,10 +68,7 @@ root:
   %whole = call ptr @PyObject_Vectorcall(ptr %contiguous.layout, ptr %shape.at, i64 1, ptr null)
   br label %found
 view:
-  %is.attached = call i1 @has(ptr %tensor, ptr %detached.name, ptr %false)
-  %is.tracked = call i1 @has(ptr %tensor, ptr %untracked.name, ptr %false)
-  %is.unmapped = call i1 @has(ptr %tensor, ptr %element_map.name, ptr %none)
-  unless %is.attached and %is.tracked and %is.unmapped: ret ptr null
+  %tensor has detached false, untracked false, element_map none else ret ptr null
 plain:
   %part = call ptr @PyObject_GetAttr(ptr %tensor, ptr %layout.name)
 found:
@@ -106,13 +90,10 @@ define internal ptr @view(ptr %objects, ptr %given) {
   %is.constant = call i1 @has(ptr %tensor, ptr %requires_grad.name, ptr %false)
   unless ptr %class == %tensor.class and i64 %count ule MOST and %is.constant: %python
   %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
-  get %memory = Array.memory of %array
-  get %node = Array.node of %array
+  get %memory, %node = Array.memory, node of %array
   if ptr %memory == %none: %left
-  get %buffer = Memory.buffer of %memory
-  get %layout = Memory.layout of %memory
-  get %shape = Node.shape of %node
-  get %dtype = Node.dtype of %node
+  get %buffer, %layout = Memory.buffer, layout of %memory
+  get %shape, %dtype = Node.shape, dtype of %node
   %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name)
   %is.root = icmp eq ptr %base, %none
   %root = select i1 %is.root, ptr %tensor, ptr %base

@@ -1,0 +1,213 @@
+"""Writes of a number, or another tensor's values, as LLVM IR: into memory that a tensor alone owns."""
+
+MOST_BYTES = 1 << 18  # kernels write more, by several threads
+
+FILL = """
+; The number of elements of a shape.
+define internal i64 @elements_of(ptr %shape) {
+entry:
+  %rank = call i64 @PyTuple_Size(ptr %shape)
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
+  %product = phi i64 [ 1, %entry ], [ %product.next, %one ]
+  if i64 %k sge %rank: ret i64 %product
+one:
+  %extent.object = call ptr @PyTuple_GetItem(ptr %shape, i64 %k)
+  %extent = call i64 @PyLong_AsSsize_t(ptr %extent.object)
+  %product.next = mul i64 %product, %extent
+  %k.next = add i64 %k, 1
+  br label %next
+}
+
+; Whether memory is contiguous and on the host.
+define internal i1 @is_simple(ptr %objects, ptr %memory) {
+  load %objects: ALL_OBJECTS
+  if ptr %memory == %none: ret i1 false
+  get %strides, %buffer = Memory.strides, buffer of %memory
+  get %device = Buffer.device of %buffer
+  unless ptr %strides == %none and ptr %device == %cpu.device: ret i1 false
+  ret i1 true
+}
+
+; Whether an array, which the caller owns, is over memory that a tensor alone has: so many arrays of this caller are over its
+; buffer, which neither the outside nor a trace knows.
+define internal i1 @is_sole(ptr %objects, ptr %array, i32 %arrays) {
+  load %objects: ALL_OBJECTS
+  get %trace, %memory = Array.trace, memory of %array
+  %is.simple = call i1 @is_simple(ptr %objects, ptr %memory)
+  unless %is.simple: ret i1 false
+  get %buffer = Memory.buffer of %memory
+  get %origin, %owner, %flat = Buffer.origin, _owner, _flat of %buffer
+  %array.owners = load i32, ptr %array
+  %memory.owners = load i32, ptr %memory
+  %buffer.owners = load i32, ptr %buffer
+  unless ptr %trace == %none and ptr %origin == %none and ptr %owner == %none: ret i1 false
+  unless i32 %array.owners == 2 and i32 %memory.owners == 1 and i32 %buffer.owners == %arrays: ret i1 false
+  if ptr %flat == %none: ret i1 true
+  %borrower = call ptr @PyWeakref_GetObject(ptr %flat)
+  %is.returned = icmp eq ptr %borrower, %none
+  ret i1 %is.returned
+}
+
+; Write a number everywhere; whether that was done. Of -0.0, Python's cache knows 0.0.
+define internal i1 @put_number(ptr %objects, ptr %value, ptr %dtype, ptr %at, i64 %bytes) {
+entry:
+  load %objects: ALL_OBJECTS
+  %asked = alloca [2 x ptr]
+  %class = call ptr @class_of(ptr %value)
+  if ptr %class == %int.class or ptr %class == %bool.class: %ask
+  if ptr %class != %float.class: ret i1 false
+  %real = call double @PyFloat_AsDouble(ptr %value)
+  %bits = bitcast double %real to i64
+  if i64 %bits == -9223372036854775808: ret i1 false
+ask:
+  store ptr %value, ptr %asked
+  store ptr %dtype, ptr %asked[1]
+  %pattern = call ptr @PyObject_Vectorcall(ptr %element.pattern, ptr %asked, i64 2, ptr null) else %failed
+  if ptr %pattern == %none: %unknown
+put:
+  %pattern.at = call ptr @PyBytes_AsString(ptr %pattern)
+  %sixteen = load <16 x i8>, ptr %pattern.at, align 1
+  %most = sub i64 %bytes, 16
+next:
+  %k = phi i64 [ 0, %put ], [ %k.next, %one ]
+  %place = getelementptr i8, ptr %at, i64 %k
+  if i64 %k sgt %most: %rest
+one:
+  store <16 x i8> %sixteen, ptr %place, align 1
+  %k.next = add i64 %k, 16
+  br label %next
+rest:
+  %left = sub i64 %bytes, %k
+  call void @llvm.memmove.p0.p0.i64(ptr %place, ptr %pattern.at, i64 %left, i1 false)
+  call void @disown(ptr %pattern)
+  ret i1 true
+failed:
+  call void @PyErr_Clear()
+unknown:
+  call void @disown(ptr %pattern)
+  ret i1 false
+}
+
+; Write the values of another tensor, like the one with %node; whether that was done.
+define internal i1 @put_tensor(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes) {
+  load %objects: ALL_OBJECTS
+  %value has requires_grad false, element_map none else ret i1 false
+  %source = call ptr @present_array(ptr %objects, ptr %value) else ret i1 false
+  get %source.node, %memory = Array.node, memory of %source
+  %is.alike = call i1 @is_alike(ptr %objects, ptr %node, ptr %source.node)
+  %is.simple = call i1 @is_simple(ptr %objects, ptr %memory)
+  unless %is.alike and %is.simple: %unlike
+  get %from, %source.buffer = Memory.pointer, buffer of %memory
+  if ptr %source.buffer == %buffer: %unlike
+  %source.at = call ptr @PyLong_AsVoidPtr(ptr %from)
+  call void @llvm.memmove.p0.p0.i64(ptr %at, ptr %source.at, i64 %bytes, i1 false)
+  call void @disown(ptr %source)
+  ret i1 true
+unlike:
+  call void @disown(ptr %source)
+  ret i1 false
+}
+
+; Write a number, or the values of a tensor, into the memory of an array; whether that was done.
+define internal i1 @put_value(ptr %objects, ptr %array, ptr %value) {
+  load %objects: ALL_OBJECTS
+  get %memory, %node = Array.memory, node of %array
+  get %shape, %dtype = Node.shape, dtype of %node
+  get %itemsize = DType.itemsize of %dtype
+  get %pointer, %buffer = Memory.pointer, buffer of %memory
+  %at = call ptr @PyLong_AsVoidPtr(ptr %pointer)
+  %size = call i64 @PyLong_AsSsize_t(ptr %itemsize)
+  %count = call i64 @elements_of(ptr %shape)
+  %bytes = mul i64 %count, %size
+  %class = call ptr @class_of(ptr %value)
+  if i64 %bytes ugt MOST_BYTES: ret i1 false
+  if ptr %class == %tensor.class: %copy
+  %is.filled = call i1 @put_number(ptr %objects, ptr %value, ptr %dtype, ptr %at, i64 %bytes)
+  ret i1 %is.filled
+copy:
+  %is.copied = call i1 @put_tensor(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes)
+  ret i1 %is.copied
+}
+
+; Whether a tensor is a root, or a view of it, that may be written to at once: see `set_in_memory`.
+define internal i1 @takes_values(ptr %objects, ptr %tensor, ptr %root) {
+  load %objects: ALL_OBJECTS
+  %class = call ptr @class_of(ptr %tensor)
+  %root.class = call ptr @class_of(ptr %root)
+  unless ptr %class == %tensor.class and ptr %root.class == %tensor.class: ret i1 false
+  %root has base none, requires_grad false, keeps_derivation false, is_inference false else ret i1 false
+  if ptr %tensor == %root: ret i1 true
+  %tensor has requires_grad false, detached false, untracked false, element_map none else ret i1 false
+  ret i1 true
+}
+
+; Whether an array is over a part of the elements of another one.
+define internal i1 @is_part(ptr %array, ptr %whole) {
+  get %node = Array.node of %array
+  get %whole.node = Array.node of %whole
+  get %dtype = Node.dtype of %node
+  get %whole.dtype = Node.dtype of %whole.node
+  %is.same = icmp eq ptr %dtype, %whole.dtype
+  ret i1 %is.same
+}
+
+; Count a write that both a tensor and its root have seen. Returns 0, or another number with an error.
+define internal i32 @count_write(ptr %objects, ptr %tensor, ptr %root) {
+  load %objects: ALL_OBJECTS
+  %changes = call ptr @PyObject_GetAttr(ptr %root, ptr %changes.name)
+  %more = call ptr @PyNumber_Add(ptr %changes, ptr %number.one)
+  call void @disown(ptr %changes)
+  if ptr %more == null: ret i32 -1
+count:
+  %uncounted = call i32 @PyObject_SetAttr(ptr %root, ptr %changes.name, ptr %more)
+  if ptr %tensor == %root or i32 %uncounted != 0: %end
+view:
+  %unseen = call i32 @PyObject_SetAttr(ptr %tensor, ptr %seen.name, ptr %more)
+end:
+  %missed = phi i32 [ %uncounted, %count ], [ %unseen, %view ]
+  call void @disown(ptr %more)
+  ret i32 %missed
+}
+
+; Fill memory that a tensor alone owns with a number, or a tensor's values. Python fills other memory.
+define internal ptr @fill(ptr %objects, ptr %given) {
+  load %objects: ALL_OBJECTS
+  load %given: 0 ptr tensor, 1 ptr value
+  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
+  %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
+  %deferred = call ptr @PyDict_GetItemWithError(ptr %state, ptr %deferred.name)
+  call void @disown(ptr %state)
+  unless ptr %recorder == %none and ptr %deferred == %false: %python
+  %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name) else ret ptr null
+  call void @disown(ptr %base)
+  %is.root = icmp eq ptr %base, %none
+  %root = select i1 %is.root, ptr %tensor, ptr %base
+  %takes.values = call i1 @takes_values(ptr %objects, ptr %tensor, ptr %root)
+  unless %takes.values: %python
+  %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
+look:
+  %arrays = select i1 %is.root, i32 1, i32 2
+  %is.sole = call i1 @is_sole(ptr %objects, ptr %array, i32 %arrays)
+  unless %is.sole: %left
+  if %is.root: %put
+  %whole = call ptr @present_array(ptr %objects, ptr %root) else %left
+  %whole.sole = call i1 @is_sole(ptr %objects, ptr %whole, i32 2)
+  %is.same = call i1 @is_part(ptr %array, ptr %whole)
+  call void @disown(ptr %whole)
+  unless %whole.sole and %is.same: %left
+put:
+  %is.put = call i1 @put_value(ptr %objects, ptr %array, ptr %value)
+  unless %is.put: %left
+  %missed = call i32 @count_write(ptr %objects, ptr %tensor, ptr %root)
+  call void @disown(ptr %array)
+  if i32 %missed != 0: ret ptr null
+  call void @own(ptr %tensor)
+  ret ptr %tensor
+left:
+  call void @disown(ptr %array)
+python:
+  %by.python = call ptr @PyObject_Vectorcall(ptr %fill.by.python, ptr %given, i64 2, ptr null)
+  ret ptr %by.python
+}
+""".replace("MOST_BYTES", str(MOST_BYTES))

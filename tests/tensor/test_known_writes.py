@@ -1,0 +1,196 @@
+"""Writes that machine code makes: as Python makes them, and in programs of writes, views and looks as PyTorch's."""
+
+import contextlib
+import gc
+import math
+import random
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import genesis
+from genesis.runtime.instructions import are_possible
+from genesis.tensor import dispatch
+from genesis.tensor.known_calls.native import native_call, native_fill
+from genesis.tracing.trace import Change
+
+writing = sys.modules["genesis.functions.methods.writing"]
+pytestmark = pytest.mark.skipif(not are_possible(), reason="this interpreter's objects are laid out otherwise")
+
+
+class Marked(genesis.Tensor):
+    pass
+
+
+@pytest.fixture
+def by_python():
+    """The tensors that machine code has left to Python."""
+    return []
+
+
+@pytest.fixture
+def by_machine_code(monkeypatch, by_python):
+    def filled(tensor, value):
+        by_python.append(tensor)
+        return writing._filled(tensor, value)
+
+    monkeypatch.setattr(writing._fills, "call", native_fill(filled, *writing._fills.others))
+    monkeypatch.setattr(dispatch._known, "call", native_call(dispatch._known.by_python, *dispatch._known.others))
+
+
+def _own(dtype=genesis.float32):
+    x = genesis.arange(12).reshape(3, 4).to(dtype) + genesis.tensor(0, dtype=dtype)
+    x.tolist()
+    x.zero_()  # into memory of its own
+    return x
+
+
+def test_memory_of_one_tensor_is_filled_by_machine_code(by_machine_code, by_python):
+    x, values = _own(), genesis.arange(12.0)
+    values.tolist()
+    by_python.clear()
+    assert x.fill_(2.5) is x and x[0].zero_() is not x
+    x[1:].fill_(7)
+    x.view(-1).copy_(values)
+    assert not by_python and x.tolist() == np.arange(12.0).reshape(3, 4).tolist()
+
+
+def _lent(x):
+    return x, x.numpy()
+
+
+SEEN = {
+    "a view": lambda x: (x, x[0]), "NumPy": _lent, "a pending value": lambda x: (x, x + 1), "backward": lambda x: (
+        x, (genesis.ones(3, 4, requires_grad=True) * x).sum()),
+    "detached": lambda x: (x.detach(), x), "data": lambda x: (x.data, x), "a leaf": lambda x: (x.requires_grad_(),),
+    "a subclass": lambda x: (x.as_subclass(Marked),), "a stale view": lambda x: (x[1], x.add_(1)),
+    "a part of itself": lambda x: (x[:, ::2], x), "repeated": lambda x: (x[0].expand(3, 4), x),
+    "inference": lambda x: (x, None),
+}
+VALUES = {
+    "zero": 0, "a float": 2.5, "below zero": -0.0, "an int": 3, "large": 1 << 40, "beyond": 1 << 70,
+    "true": True, "nan": math.nan, "infinite": math.inf, "complex": 1j, "much": 1e300,
+    "tensor": genesis.tensor(4.0), "NumPy's": np.float32(5),
+}
+
+
+def _written(fill, dtype, seen, value):
+    x = _own(dtype)
+    try:
+        target, *others = SEEN[seen](x)
+        before = x._version
+        made = fill(target, VALUES[value])
+        kept = [t.tolist() for t in others if t is not None and t is not x]
+        return made is target, x._version - before, target.tolist(), x.detach().tolist(), kept, target.requires_grad
+    except (ValueError, RuntimeError, TypeError, OverflowError) as problem:
+        return type(problem), str(problem), x.detach().tolist()
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "bool", "uint8", "float16", "complex64"])
+def test_writes_of_numbers_are_pythons(by_machine_code, dtype, seen):
+    for value in VALUES:
+        by_code, by_hand = (
+            str(_written(fill, getattr(genesis, dtype), seen, value)) for fill in (genesis.Tensor.fill_, writing._filled))
+        assert by_code == by_hand, value
+
+
+class _Program:
+    """One program of random writes, views and looks, in one of the libraries."""
+
+    def __init__(self, library, seed):
+        self.library, self.seed = library, seed
+        values = np.random.default_rng(seed)
+        self.tensors = [library.tensor(values.standard_normal((4, 4)).astype(np.float32)) for _ in range(3)]
+        self.leaf = library.tensor(values.standard_normal((4, 4)).astype(np.float32), requires_grad=True)
+        self.arrays, self.losses, self.seen = [], [], []
+
+    def step(self, number):
+        choose = random.Random(f"{self.seed} {number}")
+        kind, number = choose.randrange(24), choose.choice([0, 1, -1, 0.5, 2.0, -0.0])
+        x, y = choose.choice(self.tensors), choose.choice(self.tensors)
+        y = y if choose.random() < 0.5 and x.is_contiguous() and y.is_contiguous() else y.clone()  # overlaps are refused there
+        place, slot = choose.randrange(4), choose.randrange(len(self.tensors))
+        if kind < 4:
+            (x.zero_, lambda: x.fill_(number), lambda: x.copy_(y), lambda: x.normal_(0, 0))[kind]()
+        elif kind < 10:
+            (x.neg_, lambda: x.add_(y), lambda: x.mul_(0.5), lambda: x.add_(y, alpha=number), lambda: x.clamp_(-1, 1),
+             x.tanh_)[kind - 4]()
+        elif kind < 14:
+            shape = x.shape
+            self.tensors[slot] = (x.t(), x.view(-1).view(shape) if x.is_contiguous() else x, x.detach(), x[:])[kind - 10]
+        elif kind == 14:
+            x[place].fill_(number)
+        elif kind == 15:
+            x[:, place].add_(y[place])
+        elif kind == 16:
+            x[place] = y[place] * 2
+        elif kind == 17:
+            self.tensors[slot] = x * y + number
+        elif kind == 18:
+            self.seen.append(x.detach().tolist())
+        elif kind == 19 and self.seed % 2:  # beside backward, such memory has another rule: docs/differences.md
+            self.arrays = [x.detach().numpy()]
+        elif kind == 20 and self.arrays:
+            self.arrays[0][place] = number
+        elif kind == 21 and not self.seed % 2:
+            self.losses.append((self.leaf * x).sum())
+        elif kind == 22 and self.losses:
+            self.losses.pop().backward()
+        else:
+            with self.library.no_grad():
+                self.leaf.sub_(x, alpha=0.25)
+
+    def result(self, steps):
+        for step in range(steps):
+            with contextlib.suppress(RuntimeError):
+                self.seen.append(step)
+                self.step(step)
+                self.seen.pop()  # it raised, where it stays
+        gradient = self.leaf.grad
+        versions = [x._version for x in (*self.tensors, self.leaf)]
+        values = [x.detach().tolist() for x in (*self.tensors, self.leaf)]
+        return [self.seen, versions, values, None if gradient is None else gradient.tolist()]
+
+
+def _assert_programs_agree(seeds, steps=30):
+    for seed in seeds:
+        ours, theirs = (_Program(library, seed).result(steps) for library in (genesis, torch))
+        assert ours[1] == theirs[1], seed
+        np.testing.assert_allclose(*[_flat(result) for result in (ours, theirs)], rtol=1e-4, atol=1e-5, err_msg=str(seed))
+
+
+def _flat(tree):
+    if isinstance(tree, list):
+        return [leaf for branch in tree for leaf in _flat(branch)]
+    return [math.nan if tree is None else tree]
+
+
+def test_random_programs_of_writes_are_pytorchs(by_machine_code):
+    _assert_programs_agree(range(40))
+
+
+def test_writes_leave_no_object_behind(by_machine_code):
+    x, y = _own(), _own()
+    for _ in range(5):
+        counts = [sys.getrefcount(thing) for thing in (x, y, x._array, x._array.memory, None)]
+        for k in range(300):
+            x.fill_(k % 3 + 1000.5), x.copy_(y), x[1].zero_()
+        assert [sys.getrefcount(thing) for thing in (x, y, x._array, x._array.memory)] == counts[:4]
+    for _ in range(3):
+        for _ in range(600):
+            x.add_(y).mul_(0.5)
+        genesis.synchronize()
+        gc.collect()
+        counts.append(sum(type(thing) is Change for thing in gc.get_objects()))
+    assert counts[-1] < counts[-2] + 50
+
+
+def test_a_failing_flush_takes_back_what_machine_code_gave_a_tensor(by_machine_code):
+    x, index = _own().fill_(1), genesis.tensor([0, 9])
+    x.add_(genesis.ones(4).index_select(0, index).sum())
+    with pytest.raises(IndexError):
+        x.tolist()
+    assert x.tolist() == [[1.0] * 4] * 3
