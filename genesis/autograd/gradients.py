@@ -14,7 +14,7 @@ from genesis.execution.flush import flush
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.composite import CompositeTensor
+from genesis.tensor.composite import CompositeTensor, differentiated
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.in_place import write
@@ -50,7 +50,7 @@ def backward(
     roots = _tensors("backward", tensors)
     if (Library.strict if strict is None else strict) and not all([root.requires_grad for root in roots]):
         raise RuntimeError(_NO_DERIVATION)
-    wanted = None if inputs is None else _inputs("backward", inputs)
+    wanted = None if inputs is None else [*map(differentiated, _inputs("backward", inputs))]
     chosen = {id(t) for t in wanted or ()}
     with RunningBackward() as running, running:
         found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
@@ -95,7 +95,7 @@ def grad(
         rows = zip(*[seed.unbind(0) for seed in _tensors("grad", grad_outputs)], strict=True)
         return _stacked([
             grad(roots, given, row, True, create_graph, only_inputs, allow_unused, False, materialize_grads) for row in rows])
-    wanted = [tensor.derived_part if isinstance(tensor, CompositeTensor) else tensor for tensor in given]
+    wanted = [*map(differentiated, given)]
     keep = create_graph if retain_graph is None else retain_graph
     found: list[Any] = gradients_of(roots, wanted, grad_outputs, keep, create_graph)
     for i, tensor in enumerate(wanted):
@@ -164,7 +164,8 @@ def _gradients(
         raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
     outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph, adjoint=adjoint)
     for root, seed in zip(roots, seeds, strict=True):
-        outermost.start(root, seed)
+        given = root.seed_of(seed) if isinstance(root, CompositeTensor) and seed is not None else seed
+        outermost.start(differentiated(root), given)
     if not outermost.pending and not outermost.found and not _warned:
         _warned.append(True)
         warnings.warn_explicit(_NO_DERIVATION, UserWarning, *(resolve_line(*user_line()) or (__file__, 1)))

@@ -62,5 +62,5 @@ __all__ = [
 replayable_modules(
     __name__,
     "communication_hooks data_parallel flat fsdp fully_sharded futures join nn.functional optim pipelining.link "
-    "pipelining.schedules pipelining.stage sharded_rows sync_batch_norm tensor.parallel.loss tensor.parallel.style "
+    "pipelining.schedules pipelining.stage sync_batch_norm tensor.parallel.style "
     "tensor.redistribution tensor.sharded_parameter")

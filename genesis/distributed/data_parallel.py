@@ -28,6 +28,7 @@ from genesis.nn.module import Module
 from genesis.pytree import map_tree
 from genesis.runtime.devices import Device
 from genesis.runtime.groups import Collective
+from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import array_of, filled
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.views import detach
@@ -75,7 +76,7 @@ class DistributedDataParallel(Module):
         cap = BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
         if not cap > 0:
             raise ArgumentError(f"DistributedDataParallel: bucket_cap_mb is {bucket_cap_mb}; want more than 0")
-        trained = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        trained = [(name, differentiated(p)) for name, p in module.named_parameters() if p.requires_grad]
         if not trained:
             raise RuntimeError("DistributedDataParallel: the module has no parameter that requires a gradient; want the module")
         self.module = module
@@ -307,7 +308,7 @@ def _check_alike(module: Module, group: ProcessGroup) -> None:
 
 def take_from(tensors: Sequence[Tensor], rank: int, group: ProcessGroup) -> None:
     """Copy the tensors of one rank of the group to all; tensors of one dtype are sent together."""
-    root = get_process_group_ranks(group)[rank]
+    root, tensors = get_process_group_ranks(group)[rank], [*map(differentiated, tensors)]
     kinds = dict.fromkeys([tensor.dtype for tensor in tensors])
     with recording(False) as again, again:
         for kind in kinds:

@@ -67,7 +67,7 @@ class DeviceMesh:
 
     def _begin(self, device_type: str, ranks: np.ndarray, names: tuple[str, ...] | None, groups: list[Any]) -> None:
         self.device_type, self.mesh_dim_names = device_type, names
-        self._ranks, self._groups = ranks, groups
+        self._ranks, self._groups, self._root = ranks, groups, self
         found = np.argwhere(ranks == world().rank())
         self._coordinate: list[int] | None = found[0].tolist() if len(found) else None
 
@@ -103,7 +103,21 @@ class DeviceMesh:
         part = self._ranks[tuple(rest)].transpose(np.argsort(np.argsort(axes)))
         made = object.__new__(DeviceMesh)
         made._begin(self.device_type, part, wanted, [self._groups[axis] for axis in axes])
+        made._root = self._root
         return made
+
+    @staticmethod
+    def from_group(group: ProcessGroup, device_type: str, *, mesh_dim_names: Sequence[str] | None = None) -> DeviceMesh:
+        """The mesh of one axis whose group is `group`."""
+        made = object.__new__(DeviceMesh)
+        made._begin(device_type, np.asarray(group.ranks), tuple(mesh_dim_names) if mesh_dim_names else None, [group])
+        return made
+
+    def beside(self, other: DeviceMesh) -> DeviceMesh:
+        """The mesh with the axes of both, parts of one mesh. Raises ValueError for others."""
+        if self._root is not other._root:
+            raise ArgumentError(f"{self} and {other} are not parts of one mesh; want mesh['a'] and mesh['b'] of one")
+        return self._root[(*(self.mesh_dim_names or ()), *(other.mesh_dim_names or ()))]
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
         """This rank's group along an axis, which may be omitted for a mesh of one axis."""

@@ -7,30 +7,36 @@ stage 3. The names are those of PyTorch's `torch.distributed.fsdp`, second form.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
+from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import ProcessGroup, group_of
-from genesis.distributed.sharded_rows import Rows, ShardedParameter, part_of_whole, rows_of, whole_of
 from genesis.distributed.subgroups import neighbours_of
+from genesis.distributed.tensor.dtensor import DTensor
+from genesis.distributed.tensor.placement_types import Placement, Shard
+from genesis.distributed.tensor.redistribution import cut
+from genesis.distributed.tensor.sharded_parameter import DistributedParameter, parameter_of, part_of_whole
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.ops import collective as rows
 from genesis.pytree import map_tree
+from genesis.runtime.devices import Device
+from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 __all__ = [
-    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "Rows", "ShardedParameter", "fully_shard"]
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ class FSDPModule:
             module.reshard()
         with recording(False) as again, again:
             named = [*self.named_parameters(), *self.named_buffers()]  # type: ignore[attr-defined]
-            return {name: whole_of(tensor, tensor).detach().clone() for name, tensor in named}
+            return {name: (each.full_tensor() if isinstance(each, DTensor) else each).detach().clone() for name, each in named}
 
     def load_full_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
         """Load this rank's rows from `state_dict`, which has whole parameters. Raises ValueError for other names or shapes."""
@@ -132,8 +138,8 @@ class FSDPModule:
             raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(own)}")
         with recording(False) as again, again:
             for name, tensor in own.items():
-                source = part_of_whole(state_dict[name], tensor, f"load_full_state_dict: {name}")
-                write(detach(tensor), source.to(tensor.dtype))
+                leaf = differentiated(tensor)
+                write(detach(leaf), part_of_whole(state_dict[name], leaf, f"load_full_state_dict: {name}").to(leaf.dtype))
 
 
 def fully_shard(
@@ -142,8 +148,8 @@ def fully_shard(
 ) -> Module:
     """Shard the parameters of `module` along axis 0, except those already sharded by a submodule: each rank keeps its rows.
 
-    The module's class becomes a subclass of `FSDPModule`, and its parameters become `ShardedParameter`s, so create optimizers
-    afterwards. Whole parameters are gathered before the module's forward; gradients are this rank's rows of the average.
+    The module's class becomes a subclass of `FSDPModule`, and its parameters become DTensors with Shard(0), so create
+    optimizers afterwards. Whole parameters are gathered before the module's forward; gradients are averages, with Shard(0) too.
 
     Args:
         module: has equal parameters on all ranks. Shard the layers first, then the whole model.
@@ -172,7 +178,10 @@ def fully_shard(
         raise ArgumentTypeError(f"fully_shard: want a module, got {type(module).__name__} {module!r:.40}")
     if isinstance(module, FSDPModule):
         raise ArgumentError(f"fully_shard: {type(module).__name__} is sharded already; want each module once")
-    group = group_of(mesh.get_group() if hasattr(mesh, "get_group") else mesh)
+    device = next((p.device.type for p in module.parameters()), "cpu")
+    lines = mesh if isinstance(mesh, DeviceMesh) else DeviceMesh.from_group(
+        group_of(mesh.get_group() if hasattr(mesh, "get_group") else mesh), device)
+    group = lines.get_group()
     if not isinstance(offload_policy, OffloadPolicy | None):
         raise ArgumentTypeError(f"fully_shard: offload_policy is {offload_policy!r:.40}; want an OffloadPolicy, or None")
     for inner in _sharded_modules(module):
@@ -180,7 +189,7 @@ def fully_shard(
     reshards = _resharding(reshard_after_forward, group)
     ignored = {id(p) for p in ignored_params}
     offloads = isinstance(offload_policy, CPUOffloadPolicy)
-    module._sharding = _Sharding(module, group, mp_policy or MixedPrecisionPolicy(), ignored, reshards, offloads)
+    module._sharding = _Sharding(module, lines, mp_policy or MixedPrecisionPolicy(), ignored, reshards, offloads)
     module.__class__ = type(f"FSDP{type(module).__name__}", (FSDPModule, type(module)), {})
     return module
 
@@ -203,24 +212,23 @@ class _Sharding:
     """The parameters of one `fully_shard`: the modules that have them, and this rank's rows."""
 
     def __init__(
-        self, module: Module, group: ProcessGroup, policy: MixedPrecisionPolicy, ignored: Collection[int],
+        self, module: Module, mesh: DeviceMesh, policy: MixedPrecisionPolicy, ignored: Collection[int],
         reshards: bool | ProcessGroup | None, offloads: bool,
     ) -> None:
-        self.group, self.policy = group, policy
+        self.group, self.policy = mesh.get_group(), policy
         # After forward, possibly to a group that keeps parts; None depends on whether the module is within another.
         self.reshards = reshards
+        known = {*ignored} | {id(shard) for each in _sharded_modules(module) for _, shard in each._sharding.entries}
         owners_of: dict[int, tuple[list[tuple[Module, str]], Parameter]] = {}
         for owner in module.modules():
             for name, parameter in owner._parameters.items():
-                if isinstance(parameter, Parameter) and not isinstance(parameter, ShardedParameter) and (
-                    id(parameter) not in ignored
-                ):
+                if isinstance(parameter, Parameter) and id(parameter) not in known:
                     owners_of.setdefault(id(parameter), ([], parameter))[0].append((owner, name))
         scalars = [name for name, p in module.named_parameters() if id(p) in owners_of and not p.shape]
         if scalars:
             raise ArgumentError(f"fully_shard: parameter {scalars[0]} has no axis to cut; want shape (1,), or ignored_params")
-        self.entries = [(owners, rows_of(whole, group, offloads)) for owners, whole in owners_of.values()]
-        self.devices = [whole.device for _, whole in owners_of.values()]
+        self.entries = [(owners, _rows_of(whole, mesh, offloads)) for owners, whole in owners_of.values()]
+        self.kinds = [_Whole.like(whole, self.group) for _, whole in owners_of.values()]
         self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False  # whether parameters are whole, and whether they stay so until a forward
         self.divisor: float | None = None  # of gradient sums; by default the number of ranks
@@ -246,8 +254,8 @@ class _Sharding:
     def unshard(self) -> None:
         """Give the modules whole parameters, unless they have them."""
         if not self._is_gathered:
-            wholes = [_Gathered.apply(shard.to(device), sizes=shard.sizes, sharding=self)
-                      for (_, shard), device in zip(self.entries, self.devices, strict=True)]
+            wholes = [kind.of(_Gathered.apply(shard.to_local().to(kind.device), sizes=kind.sizes, sharding=self))
+                      for (_, shard), kind in zip(self.entries, self.kinds, strict=True)]
             self._is_gathered = self._is_unsharded = True
             self._hold(wholes)
 
@@ -265,6 +273,30 @@ class _Sharding:
         for (owners, _), tensor in zip(self.entries, tensors, strict=True):
             for owner, name in owners:
                 vars(owner)[name] = tensor
+
+
+class _Whole(NamedTuple):
+    """What gathered rows are: a tensor, or the part of a DTensor."""
+
+    device: Device
+    sizes: tuple[int, ...]  # the rows of each rank
+    of: Callable[[Tensor], Tensor]
+
+    @staticmethod
+    def like(whole: Parameter, group: ProcessGroup) -> _Whole:
+        """That of a parameter."""
+        held = whole.detach()
+        of = held.with_elements if isinstance(held, DTensor) else lambda gathered: gathered
+        return _Whole(held.device, (*rows.chunks(len(differentiated(held)), group.size()),), of)
+
+
+def _rows_of(whole: Parameter, mesh: DeviceMesh, offloads: bool) -> DistributedParameter:
+    """This rank's rows, cut as by `chunk`, of a parameter, which may be a DTensor. With `offloads` they are in CPU memory."""
+    part = cut(differentiated(whole).detach(), 0, mesh.get_group()).clone()
+    placements: list[Placement] = [Shard(0)]
+    if isinstance(whole, DTensor):
+        mesh, placements = whole.device_mesh.beside(mesh), [*whole.placements, Shard(0)]
+    return parameter_of(part.cpu() if offloads else part, mesh, placements, whole.shape, whole.requires_grad)
 
 
 class _Gathered(Function):

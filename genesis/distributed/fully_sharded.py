@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from genesis.distributed.checkpoint.optimizer_state import load_by_names, state_by_names
-from genesis.distributed.checkpoint.options import StateDictOptions, given_value, own_value
+from genesis.distributed.checkpoint.options import StateDictOptions, given_value, loadable
 from genesis.distributed.data_parallel import take_from
 from genesis.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from genesis.distributed.fully_sharded_settings import (
@@ -29,16 +29,14 @@ from genesis.distributed.fully_sharded_settings import (
 )
 from genesis.distributed.process_group import ProcessGroup, group_of
 from genesis.distributed.ranks import get_rank
-from genesis.distributed.sharded_rows import part_of_whole, whole_of
 from genesis.distributed.wrapping import wrap_children
 from genesis.ir.errors import ArgumentError
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.nn.utils.parameters import clip_grad_norm_
 from genesis.optim.optimizer import Optimizer
+from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import write
-from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 __all__ = ["FullyShardedDataParallel"]
@@ -191,7 +189,7 @@ class FullyShardedDataParallel(Module):
                 sharding.reshard()
                 for (_, shard), whole in zip(sharding.entries, each, strict=True) if writeback else ():
                     with recording(False) as again, again:
-                        write(detach(shard), part_of_whole(whole.detach(), shard, "summon_full_params").to(shard.device))
+                        shard.detach().copy_(whole.detach())
 
     # ---- state dicts ----
 
@@ -250,10 +248,11 @@ class FullyShardedDataParallel(Module):
         for key in [key for key in state if key.startswith(inner)]:
             state[prefix + key.removeprefix(inner)] = state.pop(key)
         if how.state_dict_type is StateDictType.LOCAL_STATE_DICT:
+            state.update({prefix + name: differentiated(state[prefix + name]) for name in self._own()})
             return
         options = StateDictOptions(how.state_dict_type is StateDictType.FULL_STATE_DICT, how.state_dict_config.offload_to_cpu)
         for name, shard in self._own().items():
-            state[prefix + name] = given_value(state[prefix + name], shard, options)
+            state[prefix + name] = given_value(state[prefix + name], differentiated(shard), options)
         if getattr(how.state_dict_config, "rank0_only", False) and get_rank() > 0:
             for key in [key for key in state if key.startswith(prefix)]:
                 del state[key]
@@ -263,7 +262,9 @@ class FullyShardedDataParallel(Module):
         for key in [key for key in state if key.startswith(prefix)]:
             name = key.removeprefix(prefix)
             value = state.pop(key)
-            state[f"{prefix}{_INNER}.{name}"] = own_value(value, own[name], name, options) if name in own else value
+            if name in own:
+                value = loadable(value, differentiated(own[name]), name, options)
+            state[f"{prefix}{_INNER}.{name}"] = value
 
     # ---- state of optimizers ----
 
@@ -318,12 +319,12 @@ def _plain(name: str) -> str:
 
 
 def _names(model: Module) -> dict[int, str]:
-    return {id(p): _plain(name) for name, p in model.named_parameters()}
+    return {id(differentiated(p)): _plain(name) for name, p in model.named_parameters()}
 
 
 def _whole(shard: Any) -> Parameter:
     with recording(False) as again, again:
-        return Parameter(whole_of(shard.detach(), shard).clone(), shard.requires_grad)
+        return Parameter(shard.full_tensor().detach().clone(), shard.requires_grad)
 
 
 def _ignored(modules: Collection[Module] | None, states: Collection[Any] | None) -> tuple[list[Module], list[Tensor]]:

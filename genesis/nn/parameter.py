@@ -9,8 +9,9 @@ from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, DeviceLike, device_of
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, plain_classes, users_attributes
+from genesis.tensor.handle import Tensor, attributes_of, plain_classes, users_attributes
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.views import share_data
 
@@ -36,6 +37,11 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter: wants a tensor, got {type(data).__name__} {data!r:.40}")
         if requires_grad and data.dtype.category < 2:
             raise ArgumentTypeError(f"Parameter: a {data.dtype.name} tensor has no gradient; want requires_grad=False")
+        if isinstance(data, CompositeTensor):
+            made = data.as_parameter(requires_grad)
+            self.__class__ = made.__class__
+            attributes_of(self).update(attributes_of(made))
+            return
         share_data(self, data)
         self._requires_grad = False
         if requires_grad:

@@ -17,9 +17,10 @@ from genesis.ir.shapes import reach
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import Hooked
-from genesis.optim.state import Group, State, Stateful
+from genesis.optim.state import Group, State, Stateful, States
 from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write_all
@@ -66,7 +67,7 @@ class Optimizer(Hooked, Stateful):
             raise ValueError(f"{type(self).__name__}: steps are not derived; want differentiable=False")
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, State] = defaultdict(dict)
+        self.state: dict[Tensor, State] = States()
         if isinstance(params, Tensor):
             raise TypeError(
                 f"{type(self).__name__}: params argument given to the optimizer should be an iterable of Tensors or dicts, but "
@@ -83,6 +84,7 @@ class Optimizer(Hooked, Stateful):
         name, group = type(self).__name__, param_group
         members = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         members, names = _named(members)
+        members = [differentiated(p) if isinstance(p, Tensor) else p for p in members]
         if names or "param_names" in group:
             group = {**group, "param_names": names or group["param_names"]}
         if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):

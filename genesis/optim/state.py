@@ -7,7 +7,6 @@ until a step fills it; it is saved unchanged, and loaded by PyTorch's rules.
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -20,12 +19,22 @@ from genesis.ir.dtypes import float32
 from genesis.ir.replayable import replayable_module
 from genesis.optim.hooks import OptimizerHooks
 from genesis.optim.update_rule import in_both_parts
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 State = dict[str, Any]  # a parameter's state, by name
 Group = State  # "params" and their settings
+
+
+class States(dict[Any, State]):
+    """The states of parameters, empty at first. That of a DTensor is its part's."""
+
+    def __missing__(self, parameter: Tensor) -> State:
+        if isinstance(parameter, CompositeTensor):
+            return self[parameter.derived_part]
+        return self.setdefault(parameter, {})
 
 
 class Part(Protocol):
@@ -110,7 +119,7 @@ class Stateful:
                         self._load(parameter, group, state_dict["state"].get(position))
             if self.keeps_own_state:
                 taken = _unpacked(state_dict["state"], _parameters_at(saved, self.param_groups))
-                self.__setstate__({"state": defaultdict(dict, taken), "param_groups": self.param_groups})
+                self.__setstate__({"state": States(taken), "param_groups": self.param_groups})
             flush_all()
         if self.hooks is not None:
             self.hooks.call("load_post", self)

@@ -80,6 +80,10 @@ class CompositeTensor(Tensor, Described):
         """The tensor with another `derived_part`."""
         raise NotDenseError(self)
 
+    def as_parameter(self, requires_grad: bool) -> Any:
+        """The parameter with its elements."""
+        raise NotDenseError(self, "Parameter")
+
     def part_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """(attribute, tensor) of its parts."""
         for name in self.parts:
@@ -142,11 +146,19 @@ class CompositeTensor(Tensor, Described):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        self.derived_part.grad = value.derived_part if isinstance(value, type(self)) else value
+        self.derived_part.grad = None if value is None else self.seed_of(value)
 
     def gradient_of(self, gradient: Tensor) -> Tensor:
         """Its gradient, from that of its `derived_part`."""
         return self.with_elements(gradient)
+
+    def seed_of(self, gradient: Tensor) -> Tensor:
+        """The gradient of its `derived_part`, from its own."""
+        return gradient.derived_part if isinstance(gradient, CompositeTensor) else gradient
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the accumulated gradient, or set it to zeros."""
+        self.derived_part.zero_grad(set_to_none)
 
     def detach(self) -> Self:
         """The same elements, without a derivation."""
@@ -162,8 +174,8 @@ class CompositeTensor(Tensor, Described):
         """Call `hook` with its gradient, a tensor of its kind, when that is computed; the result, if any, replaces it."""
 
         def of_elements(gradient: Tensor) -> Tensor | None:
-            changed = hook(self.with_elements(gradient))
-            return changed.derived_part if isinstance(changed, type(self)) else changed
+            changed = hook(self.gradient_of(gradient))
+            return None if changed is None else self.seed_of(changed)
 
         return self.derived_part.register_hook(of_elements)
 
@@ -191,3 +203,8 @@ def _rebuilt(kind: type[CompositeTensor], attributes: dict[str, Any]) -> Composi
     result = object.__new__(kind)
     vars(result).update(attributes)
     return result
+
+
+def differentiated(tensor: Tensor) -> Tensor:
+    """The dense tensor through which the gradients of `tensor` flow."""
+    return tensor.derived_part if isinstance(tensor, CompositeTensor) else tensor

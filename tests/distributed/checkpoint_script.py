@@ -65,7 +65,7 @@ def main(way, place):
         dcp.load(state, checkpoint_id=place)
         whole = [k // 2 for k in range(6)]
         part = state["rows"]["weight"]
-        assert part.shape == (6, 4) and part.local[:, 0].tolist() == whole[part.start[0] : part.start[0] + len(part.local)]
+        assert part.shape == (6, 4) and part.to_local()[:, 0].tolist() == whole[part.start[0] :][: len(part.to_local())]
         assert state["step"] == STEPS and state["lists"] == [1, ("two", None)]
         assert state["held"].full_tensor().tolist() == common((8, 4)).to(genesis.bfloat16).tolist()
         set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])

@@ -10,7 +10,8 @@ import genesis
 import genesis.distributed as dist
 from genesis import nn
 from genesis.distributed.checkpoint import state_dict as dcp
-from genesis.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, ShardedParameter, fully_shard
+from genesis.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from genesis.distributed.tensor import DTensor, Shard
 from genesis.execution.plan import plan_for
 from genesis.tracing.state import current_trace
 
@@ -73,7 +74,7 @@ def check_whole_parameters_go_after_forward_and_come_again_in_backward():
         del result
         loss.backward()
         plan = None if ran else plan_for(current_trace())
-        found = [p.grad.numpy() for p in model.parameters()]
+        found = [p.grad.to_local().numpy() for p in model.parameters()]
         if wanted is None:
             wanted, most, sent = found, plan.arena_bytes + sum(plan.sizes), genesis.debug.stats()["collective_bytes"]
             continue
@@ -99,8 +100,8 @@ def check_neighbours_keep_whole_parameters_between_forward_and_backward():
         if ran:
             loss.item()
         loss.backward()
-        lines = genesis.debug.graph(*[p.grad for p in model.parameters()]).text(detail=True)
-        found = [p.grad.numpy() for p in model.parameters()]
+        lines = genesis.debug.graph(*[p.grad.to_local() for p in model.parameters()]).text(detail=True)
+        found = [p.grad.to_local().numpy() for p in model.parameters()]
         if not reshards:
             wanted, sent = found, genesis.debug.stats()["collective_bytes"]
             continue
@@ -124,11 +125,11 @@ def check_what_is_gathered_by_hand_is_there_until_the_forward():
     model.unshard().wait()
     assert model.weight.shape == (4, 6)
     y = model(genesis.ones(2, 6))
-    assert isinstance(model.weight, ShardedParameter) and y.shape == (2, 4)
+    assert isinstance(model.weight, DTensor) and y.shape == (2, 4)
     model.set_reshard_after_forward(True)
     model.set_gradient_divide_factor(2.0 * size())
     model(genesis.ones(2, 6)).sum().backward()
-    equal(model.bias.grad, np.ones(len(model.bias), np.float32), exact=True)
+    equal(model.bias.grad.full_tensor(), np.ones(4, np.float32), exact=True)
     loss = (model(genesis.ones(2, 6)) ** 2).sum()
     loss.item()
     raises(RuntimeError, "reshard_after_forward=False", loss.backward, create_graph=True)
@@ -141,18 +142,17 @@ def check_each_rank_keeps_its_rows():
     for (name, shard), p in zip(model.named_parameters(), whole.parameters(), strict=True):
         most = -(-p.shape[0] // size())
         wanted = p.detach().numpy()[rank() * most : (rank() + 1) * most]
-        assert isinstance(shard, ShardedParameter), name
-        equal(shard, wanted, exact=True)
+        assert isinstance(shard, nn.Parameter) and shard.placements == (Shard(0),) and shard.shape == p.shape, name
+        equal(shard.to_local(), wanted, exact=True)
         equal(shard.full_tensor(), p.detach().numpy(), exact=True)
-        assert shard.to_local() is shard
     rows = nn.Sequential(*[nn.Linear(48, 48, bias=False) for _ in range(3)])
     before = sum([p.nbytes for p in rows.parameters()])
     for layer in rows:
         fully_shard(layer)
-    assert sum([p.nbytes for p in rows.parameters()]) == before / size()
+    assert sum([p.to_local().nbytes for p in rows.parameters()]) == before / size()
     x = genesis.ones(2, 48)
     rows(x).sum().backward()
-    assert all([p.grad.shape == p.shape for p in rows.parameters()])
+    assert all([p.grad.shape == p.shape and p.grad.placements == (Shard(0),) for p in rows.parameters()])
 
 
 def check_memory_between_steps_is_that_of_the_rows():
@@ -183,15 +183,13 @@ def check_gradients_are_rows_of_the_average():
     nn.functional.mse_loss(model(share(x)), share(y)).backward()
     nn.functional.mse_loss(alone(x), y).backward()
     for shard, p in zip(model.parameters(), alone.parameters(), strict=True):
-        start = sum(shard.sizes[: rank()])
-        equal(shard.grad, p.grad.numpy()[start : start + len(shard)])
+        equal(shard.grad.full_tensor(), p.grad.numpy())
     bound = 0.5 * nn.utils.clip_grad_norm_(alone.parameters(), 1e9).item()
     norm = nn.utils.clip_grad_norm_(model.parameters(), bound)
     wanted = nn.utils.clip_grad_norm_(alone.parameters(), bound)
     np.testing.assert_allclose(norm.item(), wanted.item(), rtol=1e-5)
     for shard, p in zip(model.parameters(), alone.parameters(), strict=True):
-        start = sum(shard.sizes[: rank()])
-        equal(shard.grad, p.grad.numpy()[start : start + len(shard)])
+        equal(shard.grad.full_tensor(), p.grad.numpy())
 
 
 def check_mixed_precision():
@@ -213,15 +211,15 @@ def check_an_overflow_on_one_rank_is_one_on_all():
     for model in (divided(), dist.tensor.parallel.parallelize_module(nn.Sequential(nn.Linear(4, 12)), None, plan)):
         optimizer, scaler = genesis.optim.SGD(model.parameters(), lr=0.5), genesis.amp.GradScaler()
         scaler.scale(genesis.ones(()))
-        before = [p.detach().numpy().copy() for p in model.parameters()]
+        before = [p.to_local().detach().numpy().copy() for p in model.parameters()]
         for number, moves in enumerate((0.0, 0.5)):
             for p in model.parameters():
-                p.grad = genesis.full(p.shape, float("inf") if rank() == number == 0 else scaler.get_scale())
+                p.grad = genesis.full_like(p, float("inf") if rank() == number == 0 else scaler.get_scale())
             scaler.step(optimizer)
             scaler.update()
             assert scaler.get_scale() == 32768.0
             for p, old in zip(model.parameters(), before, strict=True):
-                equal(p, old - np.float32(moves), exact=True)
+                equal(p.to_local(), old - np.float32(moves), exact=True)
 
 
 def check_whole_state_is_saved_and_loaded():
@@ -251,7 +249,7 @@ def check_state_dicts_by_options():
     sent = dcp.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
     dcp.set_state_dict(other, optimizers[1], model_state_dict=state, optim_state_dict=moments, options=sent)
     for one, two in zip(model.parameters(), other.parameters(), strict=True):
-        equal(two, one.detach().numpy(), exact=True)
+        equal(two.to_local(), one.to_local().detach().numpy(), exact=True)
         for key, value in optimizers[0].state[one].items():
             assert np.array_equal(*[np.asarray(each) for each in (optimizers[1].state[two][key], value)]), key
     whole = dcp.get_model_state_dict(model, options=options)

@@ -90,7 +90,7 @@ def check_state_dicts_of_each_kind():
     assert dist.get_world_size() > 1 or rows["2.weight"].shape == (9, 9)
     FSDP.set_state_dict_type(model, SHARDED, ShardedStateDictConfig())
     parts = model.state_dict()
-    assert parts["2.weight"].local.shape == rows["2.weight"].shape and parts["2.weight"].shape == (9, 9)
+    assert parts["2.weight"].to_local().shape == rows["2.weight"].shape and parts["2.weight"].shape == (9, 9)
     other = FSDP(plain(), auto_wrap_policy=ModuleWrapPolicy({nn.LayerNorm}))
     for p in other.parameters():
         with genesis.no_grad():

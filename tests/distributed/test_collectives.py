@@ -10,11 +10,12 @@ from ranks import HERE, needs_mpi, run_ranks
 JOBS = [
     (3, "gradients_script", "collectives_script", "messages_script", "random_script"),
     (3, "hooks_script", "sharded_script", "fsdp_script", "pipelining_script"),
-    (2, "overlap_script", "data_parallel_script", "fully_sharded_script", "tensor_parallel_script",
+    (2, "overlap_script", "data_parallel_script", "fully_sharded_script", "tensor_parallel_script", "dtensor_script",
      "gradients_script:check_gradients_against_differences,check_gradients_of_uneven_shards,"
      "check_gradients_in_bfloat16_are_those_of_float64"),
     (4, "tensor_parallel_script:check_data_and_tensor_parallel_on_a_mesh,check_rows_and_tensor_parallel_on_a_mesh,"
-     "check_neighbours_keep_whole_parameters_between_forward_and_backward"),
+     "check_neighbours_keep_whole_parameters_between_forward_and_backward",
+     "dtensor_script:check_two_axes_of_a_mesh"),
 ]
 
 

@@ -27,13 +27,8 @@ class Part(NamedTuple):
     shape: tuple[int, ...]
 
 
-Held = Tensor | DTensor | Part
-
-
-def part_of(value: Held) -> Part:
+def part_of(value: Tensor) -> Part:
     """This rank's part of a DTensor; all of a tensor."""
-    if isinstance(value, Part):
-        return value
     if isinstance(value, DTensor):
         return Part(value.to_local(), value.start, value.shape)
     return Part(value, (0,) * value.ndim, tuple(value.shape))

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from genesis.distributed.checkpoint.file_system import DefaultLoadPlanner, FileSystemReader, directory_of
-from genesis.distributed.checkpoint.layout import Held, Part, all_leaves, part_of, read_metadata, restored
+from genesis.distributed.checkpoint.layout import Part, all_leaves, part_of, read_metadata, restored
 from genesis.distributed.checkpoint.stateful import give_back, states_of
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.errors import ArgumentError
+from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
@@ -46,9 +47,9 @@ def load(
     read = {}
     for path, (holder, key) in wanted.items():
         value = holder[key]
-        if isinstance(value, Held) is not (path in metadata["tensors"]):
+        if isinstance(value, Tensor) is not (path in metadata["tensors"]):
             raise ArgumentError(f"checkpoint: {path} is a tensor in one of the checkpoint and the state, and none in the other")
-        if isinstance(value, Held):
+        if isinstance(value, Tensor):
             read[path] = _read(directory, path, part_of(value), metadata["tensors"][path])
     with recording(False) as again, again:
         for path, (holder, key) in wanted.items():

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from genesis.distributed.checkpoint.layout import Part, part_of
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.objects import broadcast_object_list
 from genesis.distributed.process_group import is_initialized, world
 from genesis.distributed.ranks import get_rank
-from genesis.distributed.sharded_rows import ShardedParameter, part_of_whole, whole_of
 from genesis.distributed.tensor.dtensor import DTensor
+from genesis.distributed.tensor.sharded_parameter import part_of_whole, whole_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ops import collective as rows
@@ -60,7 +59,7 @@ DEFAULT = StateDictOptions()
 
 
 def given_value(value: Any, parameter: Tensor, options: StateDictOptions) -> Any:
-    """A state value converted by the options; it is sharded like `parameter` if it has the same shape."""
+    """A state value converted by the options; it is sharded like the leaf `parameter` if it has the same shape."""
     if isinstance(value, DTensor):
         value = value.to_local()
     if not isinstance(value, Tensor):
@@ -75,13 +74,8 @@ def given_value(value: Any, parameter: Tensor, options: StateDictOptions) -> Any
 
 
 def _held(value: Tensor, parameter: Tensor) -> Any:
-    """This rank's part as a DTensor or the whole tensor."""
+    """This rank's part as a DTensor."""
     sharding: Any = parameter.sharding  # type: ignore[attr-defined]
-    if isinstance(parameter, ShardedParameter):  # rows, unevenly divided
-        shape = sum(parameter.sizes), *value.shape[1:]
-        start, whole = ([0] * len(shape), [*shape]) if sharding.within is None else sharding.within.span_of(shape)
-        start[0] += parameter.start
-        return Part(value, tuple(start), tuple(whole))
     return sharding.as_dtensor(value)
 
 
@@ -114,15 +108,25 @@ def sent_by_rank0(state: Any, options: StateDictOptions) -> Any:
 
 def own_value(value: Any, parameter: Tensor | None, name: str, options: StateDictOptions) -> Any:
     """This rank's part of a value to load. If rank 0 sends the values, all ranks must call it in the same order."""
-    if isinstance(value, DTensor | Part):
-        return part_of(value).local
+    if isinstance(value, DTensor):
+        return value.to_local()
     if options.broadcast_from_rank0 and world().size() > 1 and isinstance(value, Tensor | _Described):
         with recording(False) as again, again:
             sent = value.detach().cpu() if isinstance(value, Tensor) else filled(0, value.shape, value.dtype)
             value = collective(rows.broadcast_from, sent, 0, world().number)
     if options.full_state_dict and isinstance(value, Tensor) and getattr(parameter, "sharding", None) is not None:
         assert parameter is not None
-        if tuple(value.shape) == tuple(_held(parameter.detach(), parameter).shape):
+        if tuple(value.shape) == parameter.sharding.shape:  # type: ignore[attr-defined]
             with recording(False) as again, again:
                 return part_of_whole(value.to(parameter.device), parameter, name)
     return value
+
+
+def loadable(value: Any, parameter: Tensor | None, name: str, options: StateDictOptions) -> Any:
+    """A value for `load_state_dict` of a module: for a sharded parameter, given by its leaf, a DTensor or the whole."""
+    if isinstance(value, DTensor):
+        return value
+    own = own_value(value, parameter, name, options)
+    is_part = isinstance(own, Tensor) and getattr(parameter, "sharding", None) is not None and (
+        parameter is not None and own.shape == parameter.shape)
+    return _held(own, parameter) if is_part else own  # type: ignore[arg-type]

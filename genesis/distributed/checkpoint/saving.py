@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from genesis.distributed.checkpoint.file_system import DefaultSavePlanner, FileSystemWriter, directory_of
-from genesis.distributed.checkpoint.layout import METADATA, Held, Part, all_leaves, part_of, plain, read_metadata
+from genesis.distributed.checkpoint.layout import METADATA, Part, all_leaves, part_of, plain, read_metadata
 from genesis.distributed.checkpoint.stateful import states_of
 from genesis.distributed.objects import all_gather_object
 from genesis.distributed.process_group import ProcessGroup, check_departures, departed, group_of, is_initialized
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.groups import CollectiveError
+from genesis.tensor.handle import Tensor
 
 _PAUSE = 0.005  # seconds between checks of other ranks' files
 _writer = ThreadPoolExecutor(1, "checkpoint")
@@ -137,7 +138,7 @@ def _begin(state: Mapping[str, Any], directory: Path, process_group: Any, no_dis
     parts, values = {}, {}
     for path, (holder, key) in all_leaves(states_of(state)).items():
         value = holder[key]
-        if isinstance(value, Held):
+        if isinstance(value, Tensor):
             parts[path] = part_of(value)
         else:
             values[path] = plain(path, value)

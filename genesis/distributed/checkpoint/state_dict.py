@@ -11,14 +11,13 @@ from genesis.distributed.checkpoint.options import (
     StateDictOptions,
     given_value,
     is_left_out,
-    own_value,
+    loadable,
     sent_by_rank0,
 )
 from genesis.distributed.data_parallel import DistributedDataParallel
-from genesis.distributed.tensor.dtensor import DTensor
-from genesis.distributed.tensor.sharded_parameter import Sharding
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
+from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
 
 __all__ = [
@@ -51,7 +50,7 @@ def set_model_state_dict(
     """
     options, bare = options or DEFAULT, _bare(model)
     given, tensors = sent_by_rank0(dict(model_state_dict), options), _tensors(bare, options)
-    state = {name: _loadable(value, tensors.get(name), name, options) for name, value in given.items()}
+    state = {name: loadable(value, tensors.get(name), name, options) for name, value in given.items()}
     if options.ignore_frozen_params:
         found = bare.state_dict()
         state |= {name: found[name] for name, p in tensors.items() if _is_frozen(p) and name not in state}
@@ -110,13 +109,13 @@ def _bare(model: Module) -> Module:
 
 def _known(model: Module) -> dict[int, str]:
     """id -> name of the model's parameters."""
-    return {id(p): name for name, p in _bare(model).named_parameters()}
+    return {id(differentiated(p)): name for name, p in _bare(model).named_parameters()}
 
 
 def _tensors(bare: Module, options: StateDictOptions) -> dict[str, Tensor]:
-    """State dict key -> parameter or buffer, with all keys of shared ones."""
+    """State dict key -> parameter or buffer, of DTensors the leaf, with all keys of shared ones."""
     named = [*bare.named_parameters(remove_duplicate=False), *bare.named_buffers(remove_duplicate=False)]
-    return {_key(name, bare, options.dsd_fqn_modifiers): tensor for name, tensor in named}
+    return {_key(name, bare, options.dsd_fqn_modifiers): differentiated(tensor) for name, tensor in named}
 
 
 def _is_frozen(tensor: Tensor) -> bool:
@@ -132,16 +131,6 @@ def _key(name: str, bare: Module, modifiers: str) -> str:
             kept.append(child)
         module = getattr(module, child)
     return ".".join([*kept, last])
-
-
-def _loadable(value: Any, tensor: Tensor | None, name: str, options: StateDictOptions) -> Any:
-    """A value for `load_state_dict`: this rank's rows; for layers in parts, a DTensor or the whole tensor."""
-    if isinstance(value, DTensor):
-        return value
-    own, how = own_value(value, tensor, name, options), getattr(tensor, "sharding", None)
-    if isinstance(how, Sharding) and isinstance(own, Tensor) and own.shape == tensor.shape:  # type: ignore[union-attr]
-        return how.as_dtensor(own)
-    return own
 
 
 def _name_of(

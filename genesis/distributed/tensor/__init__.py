@@ -3,8 +3,12 @@
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
 from genesis.distributed.tensor import parallel
 from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
+from genesis.distributed.tensor.operations import implicit_replication
+from genesis.distributed.tensor.parallel.style import distribute_module
 from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from genesis.distributed.tensor.sharded_parameter import DistributedParameter
 
 __all__ = [
-    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor", "init_device_mesh", "parallel",
+    "DTensor", "DeviceMesh", "DistributedParameter", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
+    "distribute_tensor", "implicit_replication", "init_device_mesh", "parallel",
 ]

@@ -41,10 +41,13 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """The tensor is the sum of the ranks' tensors. Raises ValueError for another reduction."""
+    """The tensor is the sum of the ranks' tensors, or another reduction. Raises ValueError for an unknown one."""
 
     reduce_op: str = "sum"
 
     def __post_init__(self) -> None:
-        if self.reduce_op != "sum":
-            raise ArgumentError(f"Partial: reduce_op is {self.reduce_op!r}; want 'sum'")
+        if self.reduce_op not in REDUCTIONS:
+            raise ArgumentError(f"Partial: reduce_op is {self.reduce_op!r}; want one of {', '.join(REDUCTIONS)}")
+
+
+REDUCTIONS = "sum", "avg", "max", "min", "prod"

@@ -15,27 +15,28 @@ from genesis.autograd.function import Function
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import ProcessGroup
 from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
-from genesis.ir.errors import ArgumentError
 from genesis.ops import collective as rows
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 
 
 def redistribute_local(
-    tensor: Tensor, source: Placement, target: Placement, group: ProcessGroup, gradient: Placement | None = None
+    tensor: Tensor, source: Placement, target: Placement, group: ProcessGroup, gradient: Placement | None = None,
+    extent: int | None = None,
 ) -> Tensor:
     """This rank's tensor with placement `target`, from tensors of the ranks of `group` with placement `source`.
 
     Args:
         gradient: the placement of the result's gradient, if it differs from `target`'s: Partial for a replicated tensor that
             each rank uses only for a part of a layer.
-
-    Raises ValueError for a tensor that cannot be divided evenly, and if `target` is Partial and `source` is not.
+        extent: that of the whole along the axis in parts, if these differ in length. Parts are cut as by `chunk`.
     """
     if group.size() == 1:
         return tensor
-    forth = partial(_moved, source=source, target=target, group=group)
-    back = partial(_moved, source=gradient or _of_gradient(target), target=_of_gradient(source), group=group)
+    forth = partial(_moved, source=source, target=target, group=group, extent=extent)
+    cut_to = tensor.shape[target.dim] if isinstance(target, Shard) and (
+        not isinstance(source, Shard) or source.dim % tensor.ndim != target.dim % tensor.ndim) else extent
+    back = partial(_moved, source=gradient or _of_gradient(target), target=_of_gradient(source), group=group, extent=cut_to)
     if not tensor.requires_grad:
         return forth(tensor)
     return _Redistributed.apply(tensor, forth, back)  # type: ignore[no-any-return]
@@ -59,28 +60,31 @@ def _of_gradient(placement: Placement) -> Placement:
     return Replicate() if isinstance(placement, Partial) else placement
 
 
-def _moved(tensor: Tensor, source: Placement, target: Placement, group: ProcessGroup) -> Tensor:
+def _moved(tensor: Tensor, source: Placement, target: Placement, group: ProcessGroup, extent: int | None = None) -> Tensor:
     """A tensor in another placement, without gradient."""
     source, target = _counted(source, tensor), _counted(target, tensor)
     if source == target:
         return tensor
     if isinstance(source, Partial):
-        if isinstance(target, Shard):
-            return _along(rows.reduce_scatter, tensor, target.dim, group, "sum", None)
-        return collective(rows.all_reduce, tensor, "sum", group.number)
-    if isinstance(target, Partial):
-        raise ArgumentError(f"redistribute: from {source} to a sum; want Shard or Replicate")
-    if isinstance(source, Replicate):
-        assert isinstance(target, Shard)
+        if isinstance(target, Shard) and source.reduce_op in ("sum", "avg"):
+            cuts = (*rows.chunks(tensor.shape[target.dim], group.size()),)
+            return _along(rows.reduce_scatter, tensor, target.dim, group, source.reduce_op, cuts)
+        whole = collective(rows.all_reduce, tensor, source.reduce_op, group.number)
+        return _moved(whole, Replicate(), target, group)
+    if isinstance(source, Shard):
+        parts, count = group.size(), tensor.shape[source.dim]
+        if isinstance(target, Shard) and extent in (None, count * parts) and tensor.shape[target.dim] % parts == 0:
+            sent = tensor.transpose(0, target.dim)  # send parts along the new axis, receive parts along the old one
+            came = collective(rows.all_to_all, sent, None, None, group.number).transpose(0, target.dim)
+            return _rejoined(came, source.dim, target.dim, parts)
+        sizes = None if extent is None else (*rows.chunks(extent, parts),)
+        return _moved(_along(rows.all_gather, tensor, source.dim, group, sizes), Replicate(), target, group)
+    if isinstance(target, Shard):
         return cut(tensor, target.dim, group)
-    assert isinstance(source, Shard)
-    if isinstance(target, Replicate):
-        return _along(rows.all_gather, tensor, source.dim, group, None)
-    assert isinstance(target, Shard)
-    _check_parts(tensor, target.dim, group)
-    sent = tensor.transpose(0, target.dim)  # send parts along the new axis, receive parts along the old one
-    came = collective(rows.all_to_all, sent, None, None, group.number).transpose(0, target.dim)
-    return _rejoined(came, source.dim, target.dim, group.size())
+    assert isinstance(target, Partial)
+    if target.reduce_op != "sum":
+        return tensor  # the average, the greatest or the least of equal values
+    return tensor if group.rank() == 0 else tensor * 0
 
 
 def _rejoined(tensor: Tensor, old: int, new: int, parts: int) -> Tensor:
@@ -93,16 +97,13 @@ def _rejoined(tensor: Tensor, old: int, new: int, parts: int) -> Tensor:
 
 
 def cut(tensor: Tensor, dim: int, group: ProcessGroup) -> Tensor:
-    """This rank's part of a replicated tensor. Raises ValueError if the axis cannot be divided evenly."""
-    _check_parts(tensor, dim, group)
-    size = tensor.shape[dim] // group.size()
-    return tensor.narrow(dim, group.rank() * size, size)
+    """This rank's part of a replicated tensor, as `chunk` cuts."""
+    sizes = rows.chunks(tensor.shape[dim], group.size())
+    return tensor.narrow(dim, min(sum(sizes[: group.rank()]), tensor.shape[dim]), sizes[group.rank()])
 
 
 def _along(row: Any, tensor: Tensor, dim: int, group: ProcessGroup, *settings: Any) -> Tensor:
     """A collective on axis 0, applied to another axis."""
-    if row is rows.reduce_scatter:
-        _check_parts(tensor, dim, group)
     return collective(row, tensor.transpose(0, dim), *settings, group.number).transpose(0, dim)
 
 
@@ -113,8 +114,3 @@ def _counted(placement: Placement, tensor: Tensor) -> Placement:
     if not -tensor.ndim <= placement.dim < tensor.ndim:
         raise IndexError(f"{placement} of a tensor of shape {tensor.shape}; want one of its axes")
     return Shard(placement.dim % tensor.ndim)
-
-
-def _check_parts(tensor: Tensor, dim: int, group: ProcessGroup) -> None:
-    if tensor.shape[dim] % group.size():
-        raise ArgumentError(f"axis {dim} of shape {tensor.shape} has no {group.size()} equal parts, one for each rank")

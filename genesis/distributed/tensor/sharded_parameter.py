@@ -1,40 +1,29 @@
-"""Tensor-parallel parameters: saving, loading and norms of parts."""
+"""Parameters that are DTensors. Each has a leaf, this rank's part, which optimizers move."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.nn.functional import all_reduce
 from genesis.distributed.process_group import ProcessGroup
 from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
 from genesis.distributed.tensor.placement_types import Placement, Shard
-from genesis.functions.from_data import tensor as tensor_from
-from genesis.nn.module import Module
+from genesis.ir.errors import ArgumentError
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
 
 
 class Sharding:
-    """The sharding of a parameter, its attribute `sharding`."""
+    """How a parameter is distributed, its leaf's attribute `sharding`."""
 
-    def __init__(self, device_mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
-        self.device_mesh, self.placements = device_mesh, tuple(placements)
+    def __init__(self, device_mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> None:
+        self.device_mesh, self.placements, self.shape = device_mesh, tuple(placements), tuple(shape)
 
     def as_dtensor(self, local: Tensor) -> DTensor:
         """The DTensor with the part `local` on this rank."""
-        return DTensor(local, self.device_mesh, self.placements)
-
-    def span_of(self, shape: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The start of this rank's part, of `shape`, in the whole, and the whole's shape."""
-        start, whole = [0] * len(shape), [*shape]
-        for axis, placement in enumerate(self.placements):
-            if isinstance(placement, Shard):
-                start[placement.dim] += shape[placement.dim] * self.device_mesh.get_local_rank(axis)
-                whole[placement.dim] *= self.device_mesh.size(axis)
-        return start, whole
+        return DTensor.from_local(local, self.device_mesh, self.placements, shape=self.shape)
 
     def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
         """The norm over all ranks' parts, from this rank's `norm`."""
@@ -58,63 +47,44 @@ def joint_norm(norm: Tensor, norm_type: float, group: ProcessGroup) -> Tensor:
 
 
 class LocalParameter(Parameter):
-    """This rank's part of a parameter, with DTensor's attributes for the whole."""
+    """This rank's part of a parameter."""
 
     sharding: Sharding
 
-    @property
-    def placements(self) -> tuple[Placement, ...]:
-        """The placements along each axis of the mesh."""
-        return self.sharding.placements
 
-    @property
-    def device_mesh(self) -> DeviceMesh:
-        """The mesh of ranks."""
-        return self.sharding.device_mesh
-
-    def to_local(self) -> Tensor:
-        """This rank's part: itself."""
-        return self
-
-    def full_tensor(self) -> Tensor:
-        """The whole, on every rank of the mesh. All of them must call it."""
-        return self.sharding.as_dtensor(self.detach()).full_tensor()
+class DistributedParameter(DTensor, Parameter):
+    """A parameter that is a DTensor, as `nn.Parameter` of one is."""
 
 
-def shard_parameters(
-    module: Module, device_mesh: DeviceMesh, placements: dict[str, Placement], src_data_rank: int | None
-) -> None:
-    """Replace a module's parameters of these names by this rank's parts. Its state dict has them as DTensors."""
-    for name, placement in placements.items():
-        whole = getattr(module, name)
-        if whole is not None:
-            local = distribute_tensor(whole, device_mesh, [placement], src_data_rank=src_data_rank).to_local()
-            kind = LocalParameter if isinstance(placement, Shard) else Parameter
-            part = kind(local.clone(), requires_grad=whole.requires_grad)
-            if isinstance(part, LocalParameter):
-                part.sharding = Sharding(device_mesh, [placement])
-            setattr(module, name, part)
-    module.register_state_dict_post_hook(_as_dtensors)
-    module.register_load_state_dict_pre_hook(_as_local)
+def parameter_of(local: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int],
+                 requires_grad: bool = True) -> DistributedParameter:
+    """The parameter whose part on this rank shares the memory of `local`."""
+    leaf = LocalParameter(local, requires_grad)
+    made = object.__new__(DistributedParameter)
+    made._local, made.device_mesh, made.placements, made._shape = leaf, device_mesh, tuple(placements), tuple(shape)
+    if any(isinstance(placement, Shard) for placement in placements):
+        leaf.sharding = Sharding(device_mesh, placements, shape)
+    return made
 
 
-def _sharded(module: Module) -> list[tuple[str, LocalParameter]]:
-    """The parameters sharded only this way. State dicts have this rank's rows of those also sharded by `fully_shard`."""
-    return [(name, p) for name, p in module._parameters.items() if isinstance(p, LocalParameter)]
+def _as_parameter(held: DTensor, requires_grad: bool) -> Parameter:
+    return parameter_of(held._local.detach(), held.device_mesh, held.placements, held.shape, requires_grad)
 
 
-def _as_dtensors(module: Module, state: dict[str, Any], prefix: str, metadata: object) -> None:
-    for name, parameter in _sharded(module):
-        state[prefix + name] = parameter.sharding.as_dtensor(state[prefix + name])
+DTensor.as_parameter = _as_parameter  # type: ignore[method-assign, assignment]
 
 
-def _as_local(module: Module, state: dict[str, Any], prefix: str, *others: object) -> None:
-    """Replaces loaded whole tensors or DTensors by this rank's parts."""
-    for name, parameter in _sharded(module):
-        given = state.get(prefix + name)
-        if given is not None:
-            how = parameter.sharding
-            if not isinstance(given, DTensor):
-                whole = given if isinstance(given, Tensor) else tensor_from(given)
-                given = distribute_tensor(whole, how.device_mesh, how.placements, src_data_rank=None)
-            state[prefix + name] = given.redistribute(how.placements).to_local()
+def whole_of(value: Tensor, parameter: Tensor) -> Tensor:
+    """The whole of a tensor sharded like the leaf `parameter`, of which this rank has `value`. All ranks must call it."""
+    how: Sharding | None = getattr(parameter, "sharding", None)
+    return value.detach() if how is None else how.as_dtensor(value.detach()).full_tensor()
+
+
+def part_of_whole(whole: Tensor, parameter: Tensor, name: str) -> Tensor:
+    """This rank's part of `whole`, sharded like the leaf `parameter`. Raises ValueError for another shape."""
+    how: Sharding | None = getattr(parameter, "sharding", None)
+    if how is None:
+        return whole
+    if tuple(whole.shape) != how.shape:
+        raise ArgumentError(f"{name} has shape {whole.shape}; want {how.shape}")
+    return distribute_tensor(whole, how.device_mesh, how.placements, src_data_rank=None)._local

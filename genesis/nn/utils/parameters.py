@@ -10,6 +10,7 @@ from genesis.functions.creation import zeros
 from genesis.nn.conversion import Convertible
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import SparseTensor, each_once
+from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all, write
@@ -19,7 +20,7 @@ Kind = TypeVar("Kind", bound=Convertible)
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    tensors = (parameters,) if isinstance(parameters, Tensor) else tuple(parameters)
+    tensors = map(differentiated, (parameters,) if isinstance(parameters, Tensor) else parameters)
     return [each_once(t.grad) if isinstance(t.grad, SparseTensor) else t.grad for t in tensors if t.grad is not None]
 
 
@@ -45,7 +46,7 @@ def clip_grad_norm_(
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
-    tensors = [parameters] if isinstance(parameters, Tensor) else [*parameters]
+    tensors = [*map(differentiated, [parameters] if isinstance(parameters, Tensor) else parameters)]
     gradients = _gradients(tensors)
     if not gradients:
         return zeros(())

@@ -1,12 +1,12 @@
 """Tensor parallelism: Megatron's column and row parallel layers, and sequence parallelism."""
 
-from genesis.distributed.tensor.parallel.loss import loss_parallel_cross_entropy
 from genesis.distributed.tensor.parallel.plan import parallelize_module
 from genesis.distributed.tensor.parallel.style import (
-    ColwiseParallel, ParallelStyle, PrepareModuleInput, PrepareModuleOutput, RowwiseParallel, SequenceParallel,
+    ColwiseParallel, ParallelStyle, PrepareModuleInput, PrepareModuleInputOutput, PrepareModuleOutput, RowwiseParallel,
+    SequenceParallel, loss_parallel,
 )
 
 __all__ = [
-    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleOutput", "RowwiseParallel", "SequenceParallel",
-    "loss_parallel_cross_entropy", "parallelize_module",
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
+    "RowwiseParallel", "SequenceParallel", "loss_parallel", "parallelize_module",
 ]
