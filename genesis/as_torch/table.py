@@ -311,7 +311,6 @@ NAMES: dict[str, Any] = {
     **{f"torch.sparse.{name}": kind for name, kind in types.SPARSE_KINDS.items()},
     **{f"torch.{name}": getattr(compilers, name) for name in ("fork", "wait")},
     **{f"torch.{name}_copy": top.copied(getattr(genesis, name)) for name in ("view_as_real", "view_as_complex")},
-    "torch._assert": lambda condition, message: None if condition else _failed(message),
     "torch.optim.lr_scheduler._LRScheduler": scheduler.LRScheduler,
     "torch.nn.attention.SDPBackend": SDPBackend,
     "torch.nn.attention.sdpa_kernel": no_effect,
@@ -382,7 +381,3 @@ NAMES: dict[str, Any] = {
     **{f"torch.cuda.{name}": kind for name, kind in {**types.CUDA_KINDS, **environment.CUDA_STORAGES}.items()
        if name in names_of("torch.cuda")},
 }
-
-
-def _failed(message: object) -> None:
-    raise AssertionError(message)

@@ -30,9 +30,11 @@ _DEPTH = 40  # traces in a chain, each reading the one before
 
 
 class _Strides:
-    """The strides of the results of a trace's calls, by call number; row-major results are not listed."""
+    """What is known of a trace: the strides of its inputs, and of its calls' results by their first position, without
+    row-major ones."""
 
     def __init__(self) -> None:
+        self.of_inputs: list[Shape] = []
         self.of_calls: dict[int, Shape] = {}
         self.seen = 0  # number of calls examined
 
@@ -71,28 +73,36 @@ def _at(trace: Trace, index: int, known: Mapping[int, Shape], depth: int) -> Sha
         if array is not None and array.trace is not trace:
             return _strides_of(array, depth + 1)
         return contiguous_strides(node.shape)
-    number = bisect_right(trace.lines, index, key=itemgetter(0)) - 1
-    strides = known.get(number)
+    strides = known.get(trace.lines[bisect_right(trace.lines, index, key=itemgetter(0)) - 1][0])
     return strides if strides is not None and len(strides) == len(node.shape) else contiguous_strides(node.shape)
 
 
 def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
-    """The known strides of a trace's calls, after examining new calls in order."""
+    """The known strides of a trace's calls. They follow from its path and the strides of its inputs, and are kept there."""
     if trace.memory_order is None:
         trace.memory_order = _Strides()
     state: _Strides = trace.memory_order
+    if state.seen == len(trace.lines):
+        return state.of_calls
+    entered = [*trace.input_at.values()][len(state.of_inputs) :]
+    state.of_inputs += [
+        contiguous_strides(array.node.shape) if array.trace is trace else _strides_of(array, depth + 1) for array in entered]
+    if trace.step.strides is not None and trace.step.strides[0] == state.of_inputs:
+        state.of_calls, state.seen = {**trace.step.strides[1]}, len(trace.lines)
+        return state.of_calls
     while state.seen < len(trace.lines):
         number = state.seen
         state.seen += 1
         start, *_, key = trace.lines[number]
-        if type(key) is tuple and hasattr(key[0], "is_view"):
-            end = trace.lines[number + 1][0] if number + 1 < len(trace.lines) else len(trace.nodes)
+        end = trace.lines[number + 1][0] if number + 1 < len(trace.lines) else len(trace.nodes)
+        if start < end and type(key) is tuple and hasattr(key[0], "is_view"):
             tokens, named = arguments_in(key)
             positions = [m for token in (*tokens, *named.values()) for m in members_in(token) if type(m) is int]
             operands = [Layout(trace.nodes[i].shape, _at(trace, i, state.of_calls, depth), 0) for i in positions]
             strides = _result(trace.nodes[start:end], key, operands)
             if strides is not None:
-                state.of_calls[number] = strides
+                state.of_calls[start] = strides
+    trace.step.strides = [*state.of_inputs], {**state.of_calls}
     return state.of_calls
 
 

@@ -24,7 +24,10 @@ LOOP_LIMIT = LOOP_NODES * _NODE_WEIGHT
 class TrieNode:
     """One call in the trie: its nodes, the positions of its results, and the steps seen after it."""
 
-    __slots__ = ("__weakref__", "children", "collectives", "elements", "nodes", "offsets", "plans", "result", "weight")
+    __slots__ = (
+        "__weakref__", "children", "collectives", "elements", "nodes", "offsets", "plans", "result", "strides",
+        "weight",
+    )
 
     def __init__(self, nodes: Sequence[Node], result: Any) -> None:
         self.nodes = tuple(nodes)
@@ -34,6 +37,7 @@ class TrieNode:
         self.collectives: Sequence[int] | None = None  # positions of collectives on the path; computed lazily
         self.elements: tuple[str, ...] = ()  # arguments whose numbers must be in range of the result's dtype
         self.offsets: dict[Any, dict[Key, int]] | None = None  # of views after it (`tensor/varying_offsets.py`)
+        self.strides: Any = None  # PyTorch's, of the results so far (`functions/memory_order.py`)
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
     def grow(self, key: Key, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> TrieNode:

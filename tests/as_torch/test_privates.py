@@ -242,3 +242,18 @@ def test_row_numbers_are_compressed_and_shares_drawn():
     shares = of("torch._sample_dirichlet")(genesis.full((500, 3), 2.0))
     np.testing.assert_allclose(shares.sum(1).numpy(), 1, rtol=1e-5)
     assert abs(shares[:, 0].mean().item() - 1 / 3) < 0.05
+
+
+def test_assertions_within_compiled_functions_are_replayed():
+    check = of("torch._assert")
+
+    def double(x):
+        check(x.ndim == 1, f"one axis, not {x.ndim}")
+        return x * 2
+
+    compiled = genesis.compile(double)
+    for n in (1.0, 2.0, 3.0):
+        assert compiled(genesis.full((2,), n)).tolist() == [2 * n, 2 * n]
+    assert len(compiled.entries) == 1 and not compiled.refusals
+    with pytest.raises(AssertionError, match="one axis, not 2"):
+        compiled(genesis.ones(2, 2))

@@ -214,8 +214,14 @@ def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single 
         raise RuntimeError(assert_msg)
 
 
+def _assert(condition: object, message: object) -> None:
+    """As an assert statement, for functions of which graphs are made."""
+    if not condition:
+        raise AssertionError(message)
+
+
 CHECKS: dict[str, AnyFunction] = {
-    "_assert_async": _assert_async,
+    "_assert": _assert, "_assert_async": _assert_async,
     "_check_with": _check_with, "_check_tensor_all_with": _check_tensor_all_with,
     "_check_tensor_all": functools.partial(_check_tensor_all_with, RuntimeError),
     **{f"_check{name}": lambda cond, message=None, kind=kind: _check_with(kind, cond, message) for name, kind in {
