@@ -3,6 +3,7 @@
 import copy
 import gc
 import importlib
+import pickle
 
 import numpy as np
 import pytest
@@ -309,3 +310,14 @@ def test_what_a_trace_computes_of_parameters_alone_follows_them(lib):
     assert not [name for name in dir(traced) if name.startswith("_tensor_constant") and getattr(traced, name).requires_grad]
     traced(x).sum().backward()
     assert module.scale.grad is not None and module.places.weight.grad is not None
+
+
+def test_traced_modules_are_pickled_with_their_graphs():
+    traced = fx.symbolic_trace(network(genesis)).eval()
+    loaded = pickle.loads(pickle.dumps(traced))
+    assert str(loaded.graph) == str(traced.graph) and not loaded.training and loaded.code == traced.code
+    assert [*loaded.state_dict()] == [*traced.state_dict()]
+    x = genesis.tensor(np.random.RandomState(0).randn(5, 3).astype(np.float32))
+    for one, other in zip(loaded(x), traced(x), strict=True):
+        assert one.tolist() == other.tolist()
+    loaded.graph.lint()

@@ -7,7 +7,8 @@ import contextlib
 import keyword
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import genesis
@@ -117,6 +118,12 @@ class Graph:
             if node not in val_map:
                 val_map[node] = self.node_copy(node, lambda n: val_map[n])
         return None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        numbers = {node: _Number(number) for number, node in enumerate(self.nodes)}
+        return _of_rows, ([
+            (node.op, node.target, *map_arg((node.args, node.kwargs), numbers.__getitem__), node.name, node.type)
+            for node in self.nodes],)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
         made = memo[id(self)] = Graph(tracer_cls=self._tracer_cls)
@@ -242,6 +249,22 @@ class _Nodes:
 
     def __len__(self) -> int:
         return len(self._graph._nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A node in a pickle, by its place in the graph."""
+
+    place: int
+
+
+def _of_rows(rows: Sequence[tuple[Any, ...]]) -> Graph:
+    graph = Graph()
+    made: list[Node] = []
+    for op, target, args, kwargs, name, kind in rows:
+        args, kwargs = map_aggregate((args, kwargs), lambda leaf: made[leaf.place] if isinstance(leaf, _Number) else leaf)
+        made.append(graph.create_node(op, target, args, kwargs, name, kind))
+    return graph
 
 
 def _suggestion(target: Target) -> str:

@@ -98,14 +98,25 @@ class GraphModule(Module):
         graph = Graph()
         values: dict[Any, Any] = {}
         graph.output(graph.graph_copy(self.graph, values))
-        parts = {node.target: attrgetter(node.target)(self) for node in graph.nodes if node.op in ("call_module", "get_attr")}
-        made = GraphModule(copy.deepcopy(parts, memo), graph, self._get_name())
-        made.training = self.training
-        memo[id(self)] = made
+        made = memo[id(self)] = _made(copy.deepcopy(self._parts(), memo), graph, self._get_name(), self.training)
         return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._parts(), self.graph, self._get_name(), self.training)
+
+    def _parts(self) -> dict[str, Any]:
+        """The layers and tensors that the graph uses, by their paths."""
+        paths = [node.target for node in self.graph.nodes if node.op in ("call_module", "get_attr")]
+        return {path: attrgetter(path)(self) for path in paths}
 
     def _get_name(self) -> str:
         return vars(self).get("_class_name", type(self).__name__)  # subclasses may have an `__init__` of their own
+
+
+def _made(parts: dict[str, Any], graph: Graph, name: str, training: bool) -> GraphModule:
+    made = GraphModule(parts, graph, name)
+    made.training = training
+    return made
 
 
 class _CodeOnlyModule(Module):
