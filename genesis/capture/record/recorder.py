@@ -227,7 +227,7 @@ class Recorder:
         return seed, Number(signed(start), ("draw", offset), self)
 
     @unwatched
-    def optimizer_stepped(self, optimizer: Optimizer) -> None:
+    def optimizer_used(self, optimizer: Optimizer) -> None:
         """An optimizer is about to check which of its parameters have gradients."""
         self.guards.enter(optimizer, type(optimizer).__name__)
         for group in optimizer.param_groups:
@@ -277,9 +277,8 @@ class Recorder:
     def argument(self, tensor: Tensor, leaf: int, label: str = "") -> None:
         """`tensor` is a leaf of the arguments."""
         state = self._register(tensor, True)
-        if state is None:
-            self.refuse("an argument is pending in another thread")
-        elif state.source is None:
+        assert state is not None, "it is from before the call"
+        if state.source is None:
             state.label, state.source = label or f"argument {leaf}", ("leaf", leaf)
             if state.extras:
                 self.refuse(f"{state.label} has attributes of its own: {', '.join(state.extras)}")
@@ -296,7 +295,9 @@ class Recorder:
             return state
         base = None if tensor._base is None else root_of(tensor)
         array = tensor._array if base is None or base._changes != tensor._seen else array_in_root(tensor, base)
-        # Everything was flushed before the call, so pending tensors and results of its programs are its own.
+        # This thread's traces were flushed before the call, so pending tensors and results of its programs are its own.
+        if array.memory is None and array.trace not in thread_state.traces.values():
+            realize(array)
         if array.memory is None or id(array) in self.outputs or self.sources.constant_of(array) is not None:
             return None
         if base is not None:

@@ -225,6 +225,27 @@ def test_threads_may_call_at_once():
     assert f.entries[0].replays == 160 and total.tolist() == [1.0 + 40 * 6] * 4
 
 
+def test_a_gradient_that_another_thread_has_yet_to_compute_is_one_from_before_the_call():
+    def trained(library, wrap):
+        weight = library.ones(2, requires_grad=True)
+
+        def step(x):
+            if weight.grad is not None:
+                weight.grad.zero_()
+            (x.clone() * weight).pow(2).sum().backward()
+
+        first = threading.Thread(target=lambda: (weight * 3).sum().backward())
+        first.start()
+        first.join()
+        compiled = wrap(step)
+        for number in (1.0, 2.0, 3.0):
+            compiled(library.tensor([number, 0.5], requires_grad=True))
+        return weight.grad.tolist(), compiled
+
+    gradient, compiled = trained(genesis, genesis.compile)
+    assert gradient == trained(torch, lambda step: step)[0] and compiled.entries[0].replays == 2
+
+
 def test_a_call_that_fills_a_cache_splits_no_graph_and_the_next_is_replayed():
     runs = []
 
