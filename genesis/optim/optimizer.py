@@ -24,7 +24,7 @@ from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write_all
-from genesis.tracing.recording_hooks import optimizer_stepped, optimizer_updates, refuse, unwatched
+from genesis.tracing.recording_hooks import optimizer_updates, optimizer_used, refuse, unwatched
 from genesis.tracing.scopes import innermost
 from genesis.tracing.state import recording, recording_in, thread_state, unflushed
 
@@ -127,6 +127,7 @@ class Optimizer(Hooked, Stateful):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the parameters' gradients, or set them to zeros."""
+        optimizer_used(self)
         for group in self.param_groups:
             for parameter in group["params"]:
                 parameter.zero_grad(set_to_none)
@@ -141,7 +142,7 @@ class Optimizer(Hooked, Stateful):
         if closure is not None:
             with recording(True) as again, again:
                 loss = closure()
-        optimizer_stepped(self)
+        optimizer_used(self)
         moved: list[tuple[Tensor, int, int]] = []
         recorded = {trace: len(trace.nodes) for trace in [*thread_state.traces.values()]}
         try:

@@ -90,10 +90,10 @@ def numbers_drawn(start: int, count: int) -> tuple[Any, Any] | None:
     return None if thread_state.recorder is None else thread_state.recorder.numbers_drawn(start, count)
 
 
-def optimizer_stepped(optimizer: Any) -> None:
+def optimizer_used(optimizer: Any) -> None:
     """An optimizer is about to check which of its parameters have gradients."""
     if thread_state.recorder is not None:
-        thread_state.recorder.optimizer_stepped(optimizer)
+        thread_state.recorder.optimizer_used(optimizer)
 
 
 def optimizer_updates(

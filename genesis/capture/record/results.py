@@ -87,12 +87,13 @@ class Results:
         self._containers, self._new_containers = containers, set[int]()
         self.gradients: list[tuple[Source, Recipe | None]] = []
         for tensor, state in recorder.states.items():
-            gradient = tensor._grad
-            if gradient is state.gradient and not (state.reads_gradient is False and gradient is not None):
+            gradient, source = tensor._grad, recorder.source_of(tensor)
+            if source is None and state.reads_gradient is None:
                 continue
-            source = recorder.source_of(tensor)
+            if gradient is state.gradient and source is not None and (state.reads_gradient is not False or gradient is None):
+                continue
             if source is None:
-                recorder.refuse("`.grad` of a tensor is set that no argument, name or attribute leads to")
+                recorder.refuse("`.grad` of a tensor is looked at or set that no argument, name or attribute leads to")
             elif gradient is None:
                 self.gradients.append((source, None))
             elif gradient in recorder.states:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 from genesis import nn, optim
@@ -120,6 +121,31 @@ def test_gradients_accumulate_over_calls_and_are_clipped(name):
     for a, b in zip(compiled.state(), usual.state(), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
     assert compiled.step.refusals == [] and compiled.step.entries[0].replays >= 3
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+@pytest.mark.parametrize("whose", ["optimizer", "model"])
+def test_gradients_that_a_step_clears_and_does_not_compute_are_cleared_by_replays(whose, to_none):
+    def gradients(library, wrap):
+        model = library.nn.Module()
+        model.used, model.unused = used, unused = [library.nn.Parameter(library.ones(2)) for _ in range(2)]
+        owner = model if whose == "model" else library.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x):
+            owner.zero_grad(set_to_none=to_none)
+            (x * used).sum().backward()
+
+        def other(x):
+            (x * used * unused).sum().backward()
+
+        compiled, found = wrap(step), []
+        for called in "0010010100101":
+            (other if called == "1" else compiled)(library.ones(2))
+            found.append([None if p.grad is None else p.grad.tolist() for p in model.parameters()])
+        return found, compiled
+
+    found, compiled = gradients(genesis, genesis.compile)
+    assert found == gradients(torch, lambda step: step)[0] and compiled.entries[0].replays
 
 
 def layers_with_state():
