@@ -276,6 +276,8 @@ class _Program:
             if any(span.overlaps(other) for other in others):
                 raise self.fail(value, f"has tiles in {span}, which this loop uses for something else")
         tiles = _tiles(call)
+        if len(tiles.first) == 2 and isinstance(call, Loop):  # a single tile: the parts run one after the other
+            return
         for part, write in [(part, each) for part, each in inside if each.writes]:
             shared = [each for other, each in inside if (other is not part or not each.writes) and
                       self.spans[each.value].overlaps(self.spans[write.value])]
