@@ -15,7 +15,7 @@ from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.memory import Buffer
-from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.handle import Tensor, share_storage, tensor_of
 from genesis.tensor.views import detach
 from genesis.tracing.trace import Array
 
@@ -122,7 +122,7 @@ class Storage:
             if whole:
                 return root
         view = tensor_of(Array.realized(self._buffer, at, dtype))
-        view._base, view._layout, view._seen = root, at, root._changes
+        share_storage(view, root, at)
         if root.requires_grad:
             seen = detach(root)
             view._detached = view._views_detached = seen._detached

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 from genesis import nn, optim
@@ -79,3 +80,18 @@ def test_a_file_in_a_folder_that_may_not_be_written_is_overwritten(tmp_path, mon
     assert genesis.load(path).tolist() == [0, 1, 2]
     with pytest.raises(PermissionError, match=r"new\.pt"):
         genesis.save(genesis.ones(1), tmp_path / "new.pt")
+
+
+@pytest.mark.parametrize("rebind", [lambda x, new: x.set_(new), lambda x, new: setattr(x, "data", new)], ids=["set_", "data"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_loaded_views_keep_their_storage_when_the_whole_is_rebound(rebind, order):
+    def outcome(library):
+        whole, file = library.arange(6.0).reshape(3, 2), io.BytesIO()
+        library.save([whole, whole[1:]][::order], file)
+        file.seek(0)
+        whole, part = library.load(file)[::order]
+        rebind(whole, library.full((3, 2), 9.0))
+        part.add_(1)
+        return whole.tolist(), part.tolist()
+
+    assert outcome(genesis) == outcome(torch)
