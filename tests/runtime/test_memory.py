@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import genesis
 from genesis.runtime import memory
 from genesis.runtime.memory import Buffer, memory_stats
 
@@ -71,6 +72,33 @@ def test_idle_memory_is_bounded():
     for block in blocks:
         pool.release(block, 512)
     assert pool.idle <= 1000 and pool.held == 0 and pool.peak == 3 * 512
+
+
+def test_blocks_that_steps_no_longer_use_go_back_to_the_system():
+    pool = memory._Pool(idle_limit=1 << 30)
+
+    def step(sizes):
+        for size, address in [(size, pool.acquire(size)) for size in sizes]:
+            pool.release(address, size)
+
+    former, present, now_and_then = [1 << 20] * 8, [3 << 20] * 8, [5 << 20]
+    step(former)
+    for number in range(64):
+        step(present + now_and_then * (number % 8 == 0))
+    assert pool.idle == sum(present) + sum(now_and_then) and pool.held == 0
+    pool.trim()
+
+
+def test_memory_of_former_sizes_does_not_add_up(monkeypatch):
+    monkeypatch.setattr(memory, "LEAST_TURN", 1 << 20)
+    monkeypatch.setattr(memory.host_pool, "_next_look", 0)
+    memory.trim()
+    for width in range(400, 1000, 100):
+        x = genesis.ones(width, width)
+        for _ in range(60):
+            x = (x * 0.5).cos()
+            x.sum().item()
+    assert memory_stats().idle < 4 * x.nbytes, "that of the last size, and perhaps of the one before"
 
 
 def test_an_impossible_request_is_a_memory_error():
