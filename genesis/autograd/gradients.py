@@ -163,9 +163,11 @@ def _gradients(
     if len(seeds) != len(roots):
         raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
     outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph, adjoint=adjoint)
+    seeds = [root.seed_of(seed) if isinstance(root, CompositeTensor) and seed is not None else seed
+             for root, seed in zip(roots, seeds, strict=True)]
+    roots = [*map(differentiated, roots)]
     for root, seed in zip(roots, seeds, strict=True):
-        given = root.seed_of(seed) if isinstance(root, CompositeTensor) and seed is not None else seed
-        outermost.start(differentiated(root), given)
+        outermost.start(root, seed)
     if not outermost.pending and not outermost.found and not _warned:
         _warned.append(True)
         warnings.warn_explicit(_NO_DERIVATION, UserWarning, *(resolve_line(*user_line()) or (__file__, 1)))

@@ -120,8 +120,7 @@ def drawn_like(
     settings |= {"dtype": dtype or input.dtype, "device": device_of(device or input.device)}
     kind = input.layout
     if isinstance(input, CompositeTensor) and options.get("layout") in (None, kind):
-        elements = draw(input.derived_part.shape, **settings)
-        return input.to(elements.device).with_elements(elements)  # type: ignore[no-any-return, attr-defined]
+        return input.drawn(lambda shape: draw(shape, **settings))  # type: ignore[no-any-return]
     composite = isinstance(input, CompositeTensor)
     axes = [] if composite or stream(settings["device"]) is None else memory_axes(input)
     if scattered is not None and axes != sorted(axes):

@@ -76,6 +76,16 @@ class CompositeTensor(Tensor, Described):
         """Write `value` into the tensor; returns the tensor."""
         raise NotDenseError(self, "in-place")
 
+    def drawn(self, draw: Callable[[Any], Tensor]) -> Any:
+        """A tensor of its kind and shape with the random elements of `draw(shape)`."""
+        elements = draw(self.derived_part.shape)
+        moved: Any = self.to(elements.device)
+        return moved.with_elements(elements)
+
+    def moved_to(self, value: Tensor) -> None:
+        """Hold the elements of `value`, perhaps of another dtype or on another device."""
+        self.written(value)
+
     def with_elements(self, elements: Tensor) -> Self:
         """The tensor with another `derived_part`."""
         raise NotDenseError(self)

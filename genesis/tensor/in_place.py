@@ -344,7 +344,7 @@ def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list
 def move_storage(tensor: Tensor, value: Tensor) -> None:
     """Rebind a leaf to the value of `value`, perhaps on another device; its views keep their storage."""
     if isinstance(tensor, CompositeTensor):
-        tensor.written(value)
+        tensor.moved_to(value)
         return
     if tensor._base is not None:
         tensor._storage = None

@@ -109,6 +109,14 @@ def check_uneven_parts_and_writes():
         assert x.placements == (Shard(0),) and x.full_tensor()[0].tolist() == [7.0] * 3
         assert x.max().item() == x.full_tensor().max().item()
     assert genesis.zeros_like(x).placements == (Shard(0),)
+    genesis.manual_seed(1)
+    drawn = [genesis.rand_like(x), F.dropout(held(rows, Shard(0)), 0.5)]
+    genesis.manual_seed(1)
+    for found, wanted in zip(drawn, (genesis.rand_like(rows), F.dropout(rows, 0.5)), strict=True):
+        close(whole(found), wanted)
+    layer = distribute_module(nn.Linear(EVEN, EVEN), line()).half()
+    assert layer.weight.dtype is layer.weight.to_local().dtype is genesis.float16
+    assert genesis.autograd.grad((x * x).sum(), x)[0].placements == (Shard(0),)
 
 
 def check_local_parts_and_their_gradients():

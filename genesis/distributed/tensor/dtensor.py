@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
 
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -19,7 +19,7 @@ from genesis.ops import collective as rows
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor, NotDenseError
 from genesis.tensor.handle import CallArguments, Tensor
-from genesis.tensor.in_place import write
+from genesis.tensor.in_place import move_storage, write
 from genesis.tracing.state import recording
 
 
@@ -166,12 +166,22 @@ class DTensor(CompositeTensor):
         """Write `value`, in this tensor's placements, into its parts. Raises RuntimeError for a view."""
         if self._is_view:
             raise RuntimeError("in-place: this DTensor is a view of another, which would not change; want a write to that one")
+        write(self._local, self._part_of(value).to(self.dtype))
+        return self
+
+    def drawn(self, draw: Callable[[Any], Tensor]) -> DTensor:
+        return distribute_tensor(draw(self._shape), self.device_mesh, self._of_gradient(), src_data_rank=None)
+
+    def moved_to(self, value: Tensor) -> None:
+        move_storage(self._local, self._part_of(value))
+
+    def _part_of(self, value: Tensor) -> Tensor:
+        """This rank's part of a tensor in this one's placements. Raises ValueError for another shape."""
         if tuple(value.shape) != self._shape:
             raise ArgumentError(f"in-place: {self.described()} cannot hold a tensor of shape {tuple(value.shape)}")
         if not isinstance(value, DTensor):
             value = distribute_tensor(value, self.device_mesh, self.placements, src_data_rank=None)
-        write(self._local, value.redistribute(self.placements)._local.to(self.dtype))
-        return self
+        return value.redistribute(self.placements)._local
 
     def with_elements(self, elements: Tensor) -> Any:
         return _made(elements, self.device_mesh, self.placements, self._shape)
