@@ -19,7 +19,7 @@ from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_add
 from genesis.runtime import determinism, number_of_threads
 from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
-from genesis.runtime.instructions import LONGEST, Constant, Instructions, Register, are_possible
+from genesis.runtime.instructions import HOLDING, Constant, Instructions, Register, are_possible
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import NativeProgram
 from genesis.runtime.plan_cache import REPLAY, plan_cache
@@ -58,7 +58,7 @@ def _is_plain(trace: Trace, plan: Plan) -> bool:
         segment is not None and segment.program is not None and segment.host is None and trace.device.memory.is_host
         and not (plan.views or collectives_of(trace)) and (plan.keeps or trace.backward is FREED)
         and trace.variables.__class__ is dict
-        and scratch.is_shared(scratch.buffer(plan.arena_bytes)) and sum(segment.program.seconds()) < LONGEST and are_possible()
+        and scratch.is_shared(scratch.buffer(plan.arena_bytes)) and sum(segment.program.seconds()) < HOLDING and are_possible()
     )
 
 

@@ -23,6 +23,8 @@ def realize(array: Array) -> Memory:
     memory = array.memory
     if memory is None:
         trace: Any = array.trace
+        if trace is None:  # another thread has computed it since
+            return realize(array)
         if trace.closed is BUSY:  # in this thread, or in another one, for which we wait
             with LOCK:
                 if is_interrupted(array):

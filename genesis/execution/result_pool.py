@@ -124,11 +124,12 @@ class ResultPool:
         kept_bytes: a run keeps results up to this size. On a GPU it keeps none: the GPU's own pool returns the same memory
             again, where graphs of launches expect it.
         selected: the small values that tensors get.
+        passing: the values that a run does not keep.
     """
 
     __slots__ = (
-        "_buffers", "_handles", "_large", "_passing", "_small", "_values", "donated", "donations", "donors", "idle",
-        "kept_bytes", "selected", "sizes",
+        "_buffers", "_handles", "_large", "_small", "_values", "donated", "donations", "donors", "idle",
+        "kept_bytes", "passing", "selected", "sizes",
     )
 
     def __init__(
@@ -147,7 +148,7 @@ class ResultPool:
         self._values = values
         self._large = [buffer for buffer in buffers if buffer.size > kept_bytes]
         self._small = [buffer.value for buffer in buffers if buffer.size <= kept_bytes]
-        self._passing = sorted({*range(values)}.difference(self._small))  # what a run does not keep
+        self.passing = sorted({*range(values)}.difference(self._small))
 
     def for_replays(self, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
         """Another pool of the program. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
@@ -254,14 +255,14 @@ class ResultPool:
         """Keep a run whose program has completed, with its small results only."""
         run.pool, run.plan, run.handles = None, None, ()
         run.arena = run.overwriting = None
-        if self._passing:
+        if self.passing:
             self.drop_passing(run)
         self.idle.append(run)
 
     def drop_passing(self, run: Run) -> None:
         """Drop what a run does not keep."""
         memories, arrays = run.memories, run.arrays
-        for value in self._passing:
+        for value in self.passing:
             memories[value] = arrays[value] = None  # type: ignore[call-overload]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 
 from genesis.execution.result_pool import ResultPool
 from genesis.ops.layout import Layout
@@ -15,7 +16,7 @@ from genesis.tracing.trace import Array
 
 RUNS = 2  # sets of result buffers, used in turns
 
-_memory = attrgetter("memory")
+_memory, _buffer = attrgetter("memory"), attrgetter("buffer")
 _OWNED = id(None), 0  # an object that somebody owns, and the count that it would have alone
 
 
@@ -31,6 +32,8 @@ class ResultWords:
         has_large: whether `renew` is due before each run.
         unread: for each small value that a tensor gets, {2, array, memory, counts..} as they are while the tensor and a
             register are its only owners.
+        owners: how many owners each value gets between `renew` and the run.
+        large: {number, objects.., reference counts..} of large results, just before the run, if they get no others.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class ResultWords:
         self.addresses = array("Q", run.addresses)
         self.results = array("Q", bytes(8 * len(run.arrays)))
         self.unread = [array("Q", [2, id(None), id(None), 0, 0]) for _ in self._pool.selected]
+        self.owners: Mapping[int, int] = {}
+        self.large = array("Q", [0, *bytes(6 * len(pool.passing))])
 
     def renew(self) -> None:
         """Allocate memory for large results, and replace memory that has another owner."""
         run, owned = self.run, self.owned
-        owned[0], owned[1], owned[2] = 1, *_OWNED  # in case this raises
+        _write(owned, (1, *_OWNED))  # in case this raises
         self.release()  # left by a call that failed
         self._pool.provide(run, [*map(reference_count, run.kept)], self._reused())
         _write(self.addresses, run.addresses)
@@ -66,6 +71,23 @@ class ResultWords:
             for words, value in zip(self.unread, self._pool.selected, strict=True):
                 of_array, of_memory = id(run.arrays[value]), id(run.memories[value])
                 _write(words, (2, of_array, of_memory, count_of[of_array] + 2, count_of[of_memory]))
+        self._note_large()
+
+    def _note_large(self) -> None:
+        """Note the owners of large results."""
+        run, values = self.run, self._pool.passing
+        objects: list[Any] = [run.arrays[value] for value in values]
+        objects += [run.memories[value] for value in values]
+        objects += map(_buffer, objects[len(values) :])
+        counts = [count - IN_LIST for count in map(reference_count, objects)]
+        for k, value in enumerate(values):
+            counts[k] += self.owners.get(value, 0)
+        _write(self.large, (len(objects), *map(id, objects), *counts))
+
+    def forget(self) -> None:
+        """Have all memory replaced before the next run, as that of a failed run may be anybody's."""
+        self.run.unowned = None
+        _write(self.owned, (1, *_OWNED))
 
     def is_owned(self) -> bool:
         """Whether `renew` is due: memory has another owner, or none has been written down, as after an interrupt."""

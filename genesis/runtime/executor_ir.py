@@ -134,6 +134,23 @@ over:
   ret i64 0
 }
 
+; Run a program while other threads may have the interpreter, and handlers of signals, if it %is.left for them, their moments.
+define internal i64 @run_beside_threads(ptr %program, i1 %is.left) {
+  load %program: 6 ptr team
+  %under.way = getelementptr i64, ptr %team, i64 UNDER_WAY
+  %outer = load i64, ptr %under.way                ; a handler of signals within a run may run another
+  store i64 1, ptr %under.way
+  %thread = call ptr @PyEval_SaveThread()
+  %interrupted = select i1 %is.left, ptr %thread, ptr null
+  %flag = call i64 @run(ptr %program, ptr %interrupted)
+  if i64 %flag == RAISED: %ended                    ; as the interpreter's thread
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %ended
+ended:
+  store i64 %outer, ptr %under.way
+  ret i64 %flag
+}
+
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyLong_FromLongLong(i64)
@@ -146,19 +163,8 @@ _AS_PYTHON_FUNCTION = """
 ; A function of CPython's: run the program at an address, a Python number, while other threads may have the interpreter.
 define ptr @genesis_run(ptr %self, ptr %address) {
   %program = call ptr @PyLong_AsVoidPtr(ptr %address)
-  load %program: 6 ptr team
-  %under.way = getelementptr i64, ptr %team, i64 UNDER_WAY
-  %outer = load i64, ptr %under.way                ; a handler of signals within a run may run another
-  store i64 1, ptr %under.way
-  %thread = call ptr @PyEval_SaveThread()
-  %flag = call i64 @run(ptr %program, ptr %thread)
-  if i64 %flag != RAISED: %returned
-raised:                                           ; the handler's exception is the interpreter's
-  store i64 %outer, ptr %under.way
-  ret ptr null
-returned:
-  call void @PyEval_RestoreThread(ptr %thread)
-  store i64 %outer, ptr %under.way
+  %flag = call i64 @run_beside_threads(ptr %program, i1 true)
+  if i64 %flag == RAISED: ret ptr null              ; the handler's exception is the interpreter's
   %result = call ptr @PyLong_FromLongLong(i64 %flag)
   ret ptr %result
 }
@@ -189,7 +195,7 @@ def clock_ir() -> str:
 
 
 def program_ir() -> str:
-    """`i64 run(program, thread)`."""
+    """`i64 run(program, thread)`, and `i64 run_beside_threads(program, whether handlers of signals get their moments)`."""
     return fork_join_ir() + clock_ir() + _with_numbers(_RUN)
 
 

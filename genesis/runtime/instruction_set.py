@@ -213,6 +213,10 @@ RUN         run the program at a; if none of its kernels has reported a fault: g
   %fault = call i64 @run(ptr %a.word, ptr null)
   %skips = icmp eq i64 %fault, 0
 
+RUN_BESIDE  RUN while other threads may have the interpreter
+  %fault = call i64 @run_beside_threads(ptr %a.word, i1 false)
+  %skips = icmp eq i64 %fault, 0
+
 MISS        the call is missed
   br label %missed
 

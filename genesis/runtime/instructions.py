@@ -22,7 +22,7 @@ from genesis.runtime.kernel_cache import compiled
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
-__all__ = ["FAILURES", "FAULT_WORDS", "LONGEST", "MISSED", "Instructions", "Register", "are_possible"]
+__all__ = ["FAILURES", "FAULT_WORDS", "HOLDING", "MISSED", "Instructions", "Register", "are_possible"]
 
 
 class _Missed:
@@ -35,7 +35,7 @@ class _Missed:
 MISSED = _Missed()
 FAILURES = AttributeError, KeyError, IndexError, ValueError, TypeError  # of what a guard reads; a handler's own are raised
 
-LONGEST = 5e-3  # seconds that programs may hold the GIL, as long as Python code does (`sys.getswitchinterval`)
+HOLDING = 5e-3  # seconds that programs may hold the GIL, as long as Python code does (`sys.getswitchinterval`)
 _TP_NEW = 65  # CPython's number of that slot
 
 

@@ -7,8 +7,8 @@ Registers own references: 0 and 1 are the call's `args` and `kwargs` at first; t
 addresses of objects that the table's owner keeps alive, addresses of words, or numbers (`instruction_set`).
 
 A failing guard ends the call with MISSED. So does MISS, after a failed program is undone, and one of the FAILURES before
-ENTER. From ENTER on the table is in use: a nested call, from a finalizer, gets MISSED, too, and exceptions are raised. RUN
-keeps the GIL: no other thread and no signal handler runs between instructions, except where CALL runs Python code.
+ENTER. From ENTER on the table is in use: a nested call, from a finalizer, gets MISSED, too, and exceptions are raised. No
+signal handler runs between instructions, except where CALL runs Python code, and no other thread, except beside RUN_BESIDE.
 """
 
 from __future__ import annotations

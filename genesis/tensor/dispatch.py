@@ -301,7 +301,7 @@ def _one_device(arguments: CallArguments) -> Device | None:
         if isinstance(argument, Tensor):
             array = argument._array if argument._base is None else array_of(argument)
             memory = array.memory
-            here = array.trace.device if memory is None else memory.buffer.device  # type: ignore[union-attr]
+            here = array.device if memory is None else memory.buffer.device
             if here is not device:
                 if device is not None:
                     return None

@@ -80,7 +80,8 @@ class Array:
     @property
     def device(self) -> Device:
         """The device of the value."""
-        return self.trace.device if self.memory is None else self.memory.buffer.device  # type: ignore[union-attr]
+        memory, trace = self.memory, self.trace  # in this order: another thread that computes it drops the trace last
+        return memory.buffer.device if memory is not None else self.device if trace is None else trace.device
 
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:

@@ -3,7 +3,7 @@
 A replay checks the guards, then runs the recorded programs on this call's inputs and numbers; each takes its results from its
 own pool. It recreates the traces of its programs and flushes them, with the guarantees of a flush: an index out of range undoes
 what depends on it, an interrupt loses nothing, backward can continue from results. After the first replay instructions take
-over calls of short programs on the host (`native_replay`).
+over calls of programs of up to 50 ms on the host (`native_replay`).
 """
 
 from __future__ import annotations

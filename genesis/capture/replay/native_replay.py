@@ -1,10 +1,11 @@
 """Replays without Python: the guards, program slots and results of a call as instructions.
 
-They serve calls of short programs on the host. They do the work of `Compiled` and `Entry`, or return MISSED before anything has
-happened, and then those run. Values that the function reads between programs are compared in memory. If one differs the call is
-missed: only the last program changes tensors, so nothing is to be undone but Python's part. The GIL is held from the first slot
-of a program to its end, so no lock is needed and no interrupt arrives; Python is called before, as for new memory. Replays that
-change tensors or compute numbers hold the lock. A program with collectives is run by Python, and other threads run meanwhile.
+They serve calls of programs on the host that are too short to handle signals. They do the work of `Compiled` and `Entry`,
+or return MISSED before anything has happened, and then those run. Values that the function reads between programs are compared
+in memory. If one differs the call is missed: only the last program changes tensors, so nothing is to be undone but Python's
+part. No Python runs from the first slot of a program to its end, so no interrupt arrives; it is called before, as for new
+memory. Programs of a few milliseconds hold the GIL. Other threads run beside longer ones, and wait where they read what is
+computed. Replays that change tensors, compute numbers or are long hold the lock. A program with collectives is run by Python.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from genesis.capture.replay.critical_section import run_critical
 from genesis.capture.replay.native_modes import require_device, require_plain_thread
 from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
+from genesis.capture.replay.pending_values import PendingValues
 from genesis.capture.replay.python_calls import NOTHING, PythonCalls
 from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
 from genesis.execution.verified_program import KNOWN
@@ -47,19 +49,21 @@ Assignment = tuple[Register, str, Register, Register]  # tensor, name, value, an
 class NativeReplay:
     """The function of (args, kwargs) that replays a call, or returns MISSED.
 
-    `reads` are of arguments. Only the last program may change tensors. A program with collectives must be the only one.
+    `reads` are of arguments. Only the last program may change tensors. A program with collectives must be the only one. Other
+    threads run beside programs that take `long`.
     """
 
     def __init__(
         self, check: EntryCheck, modes: Mode, steps: Sequence[NativeStep], reads: Sequence[NativeRead], results: Results,
-        changes: TensorChanges,
+        changes: TensorChanges, long: bool,
     ) -> None:
         self._code = code = Instructions(2, (Array, Memory, Buffer, Trace))
+        self._long = long
         self._steps, self._results, self._changes, self._compute = steps, results, changes, steps[-1].slots.compute
         self._communicates = bool(steps[-1].program.recorded.plan.collectives)
         self._arena_bytes = max([step.program.arena_bytes for step in steps], default=0)
         self._count, self._turn = array("Q", [0]), array("Q", [0])
-        self._is_locked = self._compute is not None or bool(changes.roots or changes.gradients) or self._communicates
+        self._is_locked = self._compute is not None or bool(changes.roots or changes.gradients) or self._communicates or long
         self._calls = PythonCalls(self._compute)
         require_plain_thread(code, modes, self._is_locked)
         guards = NativeCheck(code)
@@ -119,9 +123,14 @@ class NativeReplay:
         if self._communicates:
             self._run_communicating(assignments, words[-1], previous[-1])
             return built.build(self._results.tree) if result is None else result
+        built.note_owners()
         temporary = self._temporaries() if self._arena_bytes else None
-        for k in range(len(steps)):
-            self._run_program(k, assignments if k == len(steps) - 1 else (), words, previous, temporary, numbers)
+        last = len(steps) - 1
+        device, arrays = steps[last].program.recorded.device, built.arrays_of(last) if self._long else {}
+        pending = PendingValues(code, device, arrays, words[last])
+        for k in range(last):
+            self._run_program(k, (), words, previous, temporary, numbers)
+        self._run_program(last, assignments, words, previous, temporary, numbers, pending if self._long else None)
         code.emit("STORE", word_address(self._calls.done), 1)
         if result is None:
             result = built.build(self._results.tree)
@@ -132,7 +141,7 @@ class NativeReplay:
 
     def _run_program(
         self, k: int, assignments: Sequence[Assignment], words: Sequence[ResultWords], previous: Sequence[ResultWords],
-        temporary: Register | None, numbers: Register | None,
+        temporary: Register | None, numbers: Register | None, pending: PendingValues | None = None,
     ) -> None:
         """Run program `k`; the last one also makes the `assignments`. A single program computes its numbers itself."""
         code, step = self._code, self._steps[k]
@@ -146,12 +155,21 @@ class NativeReplay:
             self._tell_backwards(words[k], previous[k])
             numbers = numbers if k else self._computed()
         self._fill(k, words, temporary, numbers)
+        if words[k].has_large:
+            sole = code.emit("SKIP_ALONE", word_address(words[k].large), 0, 0)
+            self._release(words)  # another thread has come to hold, since memory was chosen, what would be written over
+            code.emit("MISS")
+            code.skip_from(sole)
         self._draw(step.slots.draws)
         for tensor, name, value, _ in assignments:
             code.assign(tensor, name, value)
-        run = code.emit("RUN", step.program.program.address)
-        self._undo(assignments, words)
+        if pending is not None:
+            pending.begin()
+        run = code.emit("RUN_BESIDE" if self._long else "RUN", step.program.program.address)
+        self._undo(assignments, words, pending)
         code.skip_from(run)
+        if pending is not None:
+            pending.end()
         for read in step.reads:
             self._require_value(read, words)
 
@@ -200,11 +218,15 @@ class NativeReplay:
         self._code.emit("IS_NOT", numbers, None)
         return numbers
 
-    def _undo(self, assignments: Sequence[Assignment], words: Sequence[ResultWords]) -> None:
+    def _undo(
+        self, assignments: Sequence[Assignment], words: Sequence[ResultWords], pending: PendingValues | None
+    ) -> None:
         """Undo after a failed run: an index was out of range, before anything was overwritten."""
         code = self._code
         for tensor, name, _, before in assignments:
             code.assign(tensor, name, before)
+        if pending is not None:  # before any Python
+            pending.lose(dict(zip([value for _, value, *_ in self._changes.roots], self._before, strict=True)))
         self._draw(self._steps[-1].slots.draws, back=True)
         if self._is_locked:
             code.call(self._calls.take_back)
@@ -251,7 +273,7 @@ class NativeReplay:
         """What is assigned to attributes in the end. All that can raise comes before that."""
         code, changes = self._code, self._changes
         roots = [code.constant(root) for root, *_ in changes.roots]
-        assignments = [(root, "_array", built.array(value, -1), before)
+        assignments = [(root, "_array", built.array(value, len(self._steps) - 1), before)
                 for root, (_, value, *_), before in zip(roots, changes.roots, self._before, strict=True)]
         for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
             number = code.attribute(root, "_changes")

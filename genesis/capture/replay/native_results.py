@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -21,6 +22,8 @@ class NativeResults:
     ) -> None:
         self._code, self._leaves, self._steps, self._words = code, leaves, steps, words
         self._tensors: dict[int, Register] = {}
+        self._arrays: dict[tuple[int, int], Register] = {}
+        self._owners: Counter[Register] = Counter()
         self._storages: dict[int, Register] = {}
 
     def build(self, tree: tuple[str, Any]) -> Register:
@@ -79,6 +82,7 @@ class NativeResults:
         """The register of a new tensor."""
         code = self._code
         made = code.new(kind)
+        self._owners[array] += 1
         code.assign(made, "_requires_grad", code.constant(False))
         code.assign(made, "_array", array)
         for name, flag in flags:
@@ -87,9 +91,21 @@ class NativeResults:
 
     def array(self, value: int, program: int) -> Register:
         """The register of a program's value."""
-        result = self._code.register()
-        self._code.emit("OBJECT", result, word_address(self._words[program].results, value))
+        result = self._arrays.get((program, value))
+        if result is None:
+            result = self._arrays[program, value] = self._code.register()
+            self._owners[result] += 1
+            self._code.emit("OBJECT", result, word_address(self._words[program].results, value))
         return result
+
+    def arrays_of(self, program: int) -> dict[int, Register]:
+        """The registers so far of a program's values."""
+        return {value: register for (which, value), register in self._arrays.items() if which == program}
+
+    def note_owners(self) -> None:
+        """Tell the words how many owners each value has got so far."""
+        for program, words in enumerate(self._words):
+            words.owners = {value: self._owners[register] for value, register in self.arrays_of(program).items()}
 
 
 def _is_computed(recipe: Recipe) -> bool:

@@ -17,8 +17,11 @@ from genesis.capture.replay.native_results import is_native
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlots, NativeStep
 from genesis.capture.replay.python_calls import Compute
 from genesis.capture.replay.step import ReplayStep
-from genesis.runtime.instructions import LONGEST, are_possible
+from genesis.runtime.executor_ir import PATIENCE
+from genesis.runtime.instructions import HOLDING, are_possible
 from genesis.tracing.trace import Array
+
+LONGEST = 1e-9 * PATIENCE  # seconds that programs may let signals wait
 
 
 class Refused(Exception):
@@ -57,7 +60,12 @@ class Settling:
                           passes=True)
         steps = [self._step(position, step, programs) for position, step in enumerate(self._steps)]
         reads = [NativeRead(self._whole(read.source), read.values) for read in self._reads if read.position < 0]
-        return NativeReplay(check, modes, steps, reads, self._results, changes)
+        return NativeReplay(check, modes, steps, reads, self._results, changes, self._seconds() > HOLDING)
+
+    def _seconds(self) -> float:
+        """How long the programs took."""
+        programs = [step.program.plan.segments[0].program for step in self._steps]
+        return sum([sum(program.seconds()) for program in programs if program is not None])
 
     def _programs(self) -> list[HostProgram]:
         """The programs of the call. Only the last may change tensors; then no value is read after it."""
@@ -81,12 +89,10 @@ class Settling:
                 raise Refused("a program is no single native call of the host's, or keeps values for a backward, or views")
             if any(one.copied for one in step.inputs):
                 raise Refused("it reads memory that NumPy sees")
-        programs = [step.program.plan.segments[0].program for step in self._steps]
-        seconds = sum([sum(program.seconds()) for program in programs if program is not None])
         communicates = any(step.program.plan.collectives for step in self._steps)
         if communicates and not self._communicates_alone():
             raise Refused("it takes part in collectives, and is several programs or more than instructions know")
-        if seconds > LONGEST and not communicates:
+        if (seconds := self._seconds()) > LONGEST and not communicates:
             raise Refused(f"its programs take {1e3 * seconds:.1f} ms, more than {1e3 * LONGEST:.0f}", passes=True)
 
     def _communicates_alone(self) -> bool:

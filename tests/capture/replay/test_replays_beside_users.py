@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import math
 import pickle
 import random
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 import genesis
 from genesis import nn, optim
+from genesis.capture.replay import settling
 from genesis.nn import functional as F
 from genesis.runtime.memory import memory_stats, reset_peak
 from tests.capture.replay.test_memory_taken_over import ALIASES
@@ -272,8 +274,15 @@ def test_results_of_calls_that_are_both_held_lie_apart(size):
         assert (doubled[0].item(), doubled[-1].item(), more[0].item(), more[-1].item()) == (2 * k, 2 * k, k + 1, k + 1)
 
 
+@pytest.fixture(params=["short", "long"])
+def held(request, monkeypatch):
+    """Programs hold the interpreter, or other threads run beside them."""
+    monkeypatch.setattr(settling, "HOLDING", {"short": math.inf, "long": -1.0}[request.param])
+    monkeypatch.setattr(settling, "LONGEST", math.inf)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_call_that_fails_has_changed_nothing_that_it_would_write_over(shape):
+def test_a_call_that_fails_has_changed_nothing_that_it_would_write_over(shape, held):
     session = Session(genesis.compile, shape, 0, OPTIMIZERS["Adam"])
     for _ in range(3):
         session.step(*session.batch(4))
@@ -285,22 +294,42 @@ def test_a_call_that_fails_has_changed_nothing_that_it_would_write_over(shape):
     after = [t.detach().tolist() for p in session.model.parameters() for t in (p, *session.optimizer.state[p].values())
              if isinstance(t, genesis.Tensor)]
     assert before == after and entry.replays == replays
-    session.step(*session.batch(4))
-    assert entry.replays == replays + 1
+    native = entry.native.replays
+    for _ in range(3):
+        session.step(*session.batch(4))
+    assert entry.native.replays == native + 3 and entry.replays == replays + 3
+    wanted = Session(lambda function: function, shape, 0, OPTIMIZERS["Adam"])
+    for beyond in (0, 0, 0, 1, 0, 0, 0):
+        index_out_of_range(wanted) if beyond else wanted.step(*wanted.batch(4))
+    session.look(), wanted.look()
+    for got, want in zip(session.seen, wanted.seen, strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
-def test_a_thread_that_looks_while_another_trains_sees_a_step_or_none():
-    weight = genesis.zeros(300_000)
+def test_threads_that_look_while_another_trains_see_a_step_or_none(held):
+    model = nn.Module()
+    model.register_buffer("weight", genesis.zeros(300_000))
+    model.register_buffer("few", genesis.zeros(100))
+    model.parameter = nn.Parameter(genesis.zeros(300_000))
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
 
     @genesis.compile
     def step(x):
-        weight.add_(x)
+        model.weight.add_(x), model.few.add_(1)
+        optimizer.zero_grad()
+        ((model.parameter - 1) ** 2 * x).sum().backward()
+        optimizer.step()
 
     one, seen, ended = genesis.ones(300_000), [], threading.Event()
+    for _ in range(4):
+        step(one)
 
     def look():
         while not ended.is_set():
-            seen.append({*np.unique(weight.detach().clone().numpy())})
+            for tensor in (model.weight, model.few, model.parameter, model.parameter.grad):
+                if tensor is not None:
+                    seen.append({*np.unique(tensor.detach().clone().numpy())})
+            seen.append({*np.unique((model.weight - model.few[0] * 0).numpy())})
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -309,4 +338,4 @@ def test_a_thread_that_looks_while_another_trains_sees_a_step_or_none():
     ended.set()
     thread.join()
     assert seen and all(len(values) == 1 for values in seen)
-    assert weight[0].item() == 200
+    assert model.weight[0].item() == model.few[0].item() == 204 and step.entries[0].native.replays > 100
