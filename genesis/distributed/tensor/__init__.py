@@ -6,9 +6,8 @@ from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
 from genesis.distributed.tensor.operations import implicit_replication
 from genesis.distributed.tensor.parallel.style import distribute_module
 from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
-from genesis.distributed.tensor.sharded_parameter import DistributedParameter
 
 __all__ = [
-    "DTensor", "DeviceMesh", "DistributedParameter", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
-    "distribute_tensor", "implicit_replication", "init_device_mesh", "parallel",
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor",
+    "implicit_replication", "init_device_mesh", "parallel",
 ]
