@@ -139,7 +139,7 @@ class _Plan:
                     use = use if want is None else {"part"}
                     self.joined.setdefault(i, set()).update(use if node.differentiable else ())
                 elif self.states[i] is None and node.differentiable:
-                    self.uses[i] |= use
+                    self.uses[i] |= {"whole"} if isinstance(want, str) else use
         for index, each in [*self.uses.items(), *self.joined.items()]:
             if len(each) > 1 and nodes[index].differentiable:
                 raise NoRuleError
@@ -165,9 +165,9 @@ class _Plan:
             x, held = x.graph.once(("joined", index), partial(self._reduced, x, index, held, group)), None
         if want is None or held is not None:
             return x
-        if not isinstance(want, Cut):  # a term of a sum: the first rank's
+        if not isinstance(want, Cut):  # a term of a sum, the first rank's; its gradient is the sum's
             is_first = x.graph.constant(group.rank() == 0, bool_)
-            return where(is_first, x, x.graph.constant(0, x.dtype))  # type: ignore[no-any-return]
+            return with_value(x, where(is_first, x, x.graph.constant(0, x.dtype)))  # type: ignore[no-any-return]
         return x.graph.once((x.index, *want), lambda: _cut(x, want, group))
 
     def _reduced(self, x: Value, index: int, reduce: str, group: ProcessGroup) -> Value:
