@@ -108,7 +108,7 @@ def rand(
     ((2, 3), True)
     """
     numbers = _drawn_floats("rand", "uniform", extents if size is None else (size,), dtype, device, generator, options)
-    return numbers.requires_grad_(requires_grad)
+    return numbers.requires_grad_() if requires_grad else numbers
 
 
 @takes_out
@@ -124,7 +124,7 @@ def randn(
     genesis.float64
     """
     numbers = _drawn_floats("randn", "normal", extents if size is None else (size,), dtype, device, generator, options)
-    return numbers.requires_grad_(requires_grad)
+    return numbers.requires_grad_() if requires_grad else numbers
 
 
 @takes_out
@@ -155,7 +155,7 @@ def randint(
         raise ArgumentError(f"randint: low {low} must be less than high {high}")
     shape = as_shape("randint", (size,))
     drawn_ints = integers("randint", shape, dtype or int64, int(low), int(high), target, generator)
-    return drawn_ints.requires_grad_(requires_grad)
+    return drawn_ints.requires_grad_() if requires_grad else drawn_ints
 
 
 @routed_function
@@ -224,6 +224,9 @@ def normal(
     """
     if not isinstance(std, Tensor) and std < 0:
         raise ArgumentError(f"normal: std is {std}; want 0 or more")
+    if not (isinstance(mean, Tensor) or isinstance(std, Tensor) or size is None):
+        result = drawn("normal", as_shape("normal", (size,)), dtype, mean, std, device=device_of(device), generator=generator)
+        return result.requires_grad_() if requires_grad else result
     if size is None:
         like = mean + std * 0 if isinstance(mean, Tensor) else std
         if not isinstance(like, Tensor):

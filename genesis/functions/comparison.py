@@ -14,6 +14,8 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.in_memory import equal_in_memory
 from genesis.tensor.size import Size
+from genesis.tracing.memory import LINE
+from genesis.tracing.recording_hooks import reads_forbidden
 
 
 @overridable_method
@@ -27,6 +29,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
         raise ArgumentTypeError(f"equal: other is a {type(other).__name__}; want a tensor")
     if input.shape != other.shape:
         return False
+    if input._array.node.numel <= LINE and input.dtype is other.dtype and not reads_forbidden():
+        return input.tolist() == other.tolist()
     known = equal_in_memory(input, other)
     return bool((input == other).all()) if known is None else known
 

@@ -14,7 +14,7 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import call, filled
+from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.out import takes_out
 
@@ -135,11 +135,18 @@ def full_like(
     >>> genesis.full_like(genesis.zeros(2), 7.0)
     tensor([7., 7.])
     """
-    dtype, device = dtype or input.dtype, device or input.device
-    if isinstance(input, CompositeTensor):
+    return _full_like(input, fill_value, dtype, device, requires_grad, options)
+
+
+def _full_like(
+    input: Tensor, fill_value: Operand, dtype: DType | None, device: DeviceLike, requires_grad: bool, options: Options
+) -> Tensor:
+    node = input._array.node
+    dtype, device = dtype or node.dtype, device or array_of(input).device
+    if input.__class__ is not Tensor and isinstance(input, CompositeTensor):
         settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": options.get("layout")}
         return input.computed("full_like", (input, fill_value), settings)  # type: ignore[no-any-return]
-    return full(input.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, **options)
+    return _full(node.shape, fill_value, dtype, device, requires_grad, options)
 
 
 @routed_function
@@ -152,7 +159,7 @@ def zeros_like(
     >>> genesis.zeros_like(genesis.ones(2))
     tensor([0., 0.])
     """
-    return full_like(input, 0, dtype=dtype, device=device, requires_grad=requires_grad, **options)
+    return _full_like(input, 0, dtype, device, requires_grad, options)
 
 
 @routed_function
@@ -165,7 +172,7 @@ def ones_like(
     >>> genesis.ones_like(genesis.zeros(2))
     tensor([1., 1.])
     """
-    return full_like(input, 1, dtype=dtype, device=device, requires_grad=requires_grad, **options)
+    return _full_like(input, 1, dtype, device, requires_grad, options)
 
 
 empty_like = routed_function(zeros_like, "empty_like")

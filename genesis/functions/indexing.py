@@ -29,7 +29,7 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_memory import selected_in_memory
 from genesis.tensor.in_place import require_apart, write
-from genesis.tensor.views import plain_view, view
+from genesis.tensor.views import view, viewed
 from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.recording_hooks import is_recording
 from genesis.tracing.state import thread_state
@@ -54,22 +54,22 @@ class Subscript(NamedTuple):
 def __getitem__(self: Tensor, index: Index) -> Tensor:
     plain = _plain_items(self, index)
     if plain is not None:
-        return plain_view(self, "subscript", plain)
+        return viewed(self, "subscript", (plain,))
     parts = index if index.__class__ is tuple else (index,)
     if len(parts) <= self.ndim and all(map(_is_integers, parts)):  # type: ignore[arg-type]
         return call(OPERATIONS["index"], (self, (*range(len(parts)),), *[_beside(self, part) for part in parts]))  # type: ignore
     if _is_read_now(index) and (selected := selected_in_memory(self, index)) is not None:  # type: ignore[arg-type]
         return selected
     items, tensors = _parsed(self, index)
-    viewed = view(self, "subscript", items) if items or not tensors else self
+    part = view(self, "subscript", items) if items or not tensors else self
     if not tensors:
-        return viewed
+        return part
     if len(tensors) == 1 and tensors[0][1].dtype is bool_ and tensors[0][1].ndim > 1:
         axis, mask = tensors[0]  # flatten its axes: one index per element, not one per axis
-        viewed = viewed.flatten(axis, axis + mask.ndim - 1)
-        return call(OPERATIONS["index"], (viewed, (axis,), _beside(viewed, flat_nonzero_of(mask))))  # type: ignore[no-any-return]
-    axes, positions = positions_of(viewed, tensors)
-    return call(OPERATIONS["index"], (viewed, axes, *positions))
+        part = part.flatten(axis, axis + mask.ndim - 1)
+        return call(OPERATIONS["index"], (part, (axis,), _beside(part, flat_nonzero_of(mask))))  # type: ignore[no-any-return]
+    axes, positions = positions_of(part, tensors)
+    return call(OPERATIONS["index"], (part, axes, *positions))
 
 
 @routed_access_method

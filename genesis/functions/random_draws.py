@@ -21,11 +21,12 @@ from genesis.ops.registry import OPERATIONS, PRIMITIVES
 from genesis.runtime import rng
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.mersenne_twister import MersenneTwister
-from genesis.runtime.rng import Generator
+from genesis.runtime.rng import SEED, Generator
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, call_on
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tracing.recording_hooks import numbers_drawn, reads_forbidden, refuse
+from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array
 
 
@@ -97,16 +98,13 @@ def _of_all_examples(count: int) -> int:
 
 def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
     """(seed, start of the counter) of `count` fresh numbers, as signed 64-bit integers; from `generator`, if given."""
-    count = _of_all_examples(count)
+    count = _of_all_examples(count) if _mapped.levels else count
     if generator is not None:
         refuse("numbers are drawn from a generator of the call's own")
-        return _signed(generator.initial_seed()), _signed(generator.reserve(count))
-    start = rng.reserve(count)
-    return numbers_drawn(start, count) or (_signed(rng.initial_seed()), _signed(start))
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 64) if word >> 63 else word
+    source = generator or rng.default_generator
+    start, seed = source.reserve(count), source.words[SEED]
+    recorded = numbers_drawn(start, count) if generator is None and thread_state.recorder is not None else None
+    return recorded or (seed - (seed >> 63 << 64), start - (start >> 63 << 64))
 
 
 def drawn_like(
@@ -118,11 +116,10 @@ def drawn_like(
     `scattered` draws for tensors that PyTorch would not store in row-major order, if that differs.
     """
     settings |= {"dtype": dtype or input.dtype, "device": device_of(device or input.device)}
-    kind = input.layout
-    if isinstance(input, CompositeTensor) and options.get("layout") in (None, kind):
-        return input.drawn(lambda shape: draw(shape, **settings))  # type: ignore[no-any-return]
-    composite = isinstance(input, CompositeTensor)
-    axes = [] if composite or stream(settings["device"]) is None else memory_axes(input)
+    is_composite = input.__class__ is not Tensor and isinstance(input, CompositeTensor)
+    if is_composite and options.get("layout") in (None, input.layout):
+        return input.drawn(lambda shape: draw(shape, **settings))  # type: ignore[no-any-return, attr-defined]
+    axes = [] if is_composite or stream(settings["device"]) is None else memory_axes(input)
     if scattered is not None and axes != sorted(axes):
         return in_order(lambda shape: scattered(shape, **settings), input.shape, axes)
     return in_order(lambda shape: draw(shape, **settings, **options), input.shape, axes)
@@ -130,11 +127,13 @@ def drawn_like(
 
 def drawn(
     kind: str, shape: Sequence[int], dtype: DType | None, *parameters: float, device: Device = CPU,
-    generator: Generator | None = None,
+    generator: Generator | None = None, target: Tensor | None = None,
 ) -> Tensor:
-    """Random numbers of the operation `kind`: uniform, normal or randint; complex ones have random parts."""
+    """Random numbers of the operation `kind`: uniform, normal or randint; complex ones have random parts. If they are the
+    `target`, that has taken them already.
+    """
     shape, dtype = tuple(shape), dtype or get_default_dtype()
-    if dtype.is_complex:
+    if dtype.category == 3:
         return _of_parts(kind, shape, dtype, *parameters, device=device, generator=generator)
     words = stream(device, generator)
     if words is not None:
@@ -142,7 +141,7 @@ def drawn(
         numbers = kinds[kind](words, numel(shape), dtype, *parameters)
         return from_values(numbers.reshape(shape), dtype, device)
     arguments = *draws(numel(shape), generator), shape, dtype, *parameters
-    return call_on(device, OPERATIONS[kind], arguments)
+    return call_on(device, OPERATIONS[kind], arguments, target)
 
 
 @cache

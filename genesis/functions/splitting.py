@@ -11,7 +11,7 @@ from genesis.ir.errors import ArgumentError, FormOfAxesError
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor
-from genesis.tensor.views import plain_view, view
+from genesis.tensor.views import view, viewed
 
 
 @function("unsafe_split")
@@ -90,7 +90,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1., 0.]), tensor([0., 1.]))
     """
     axis = _axis("unbind", input, dim)
-    return tuple([plain_view(input, "select", axis, i) for i in range(input.shape[axis])])
+    return tuple([viewed(input, "select", (axis, i)) for i in range(input.shape[axis])])
 
 
 @overridable
@@ -111,7 +111,7 @@ def _axis(name: str, input: Tensor, dim: int) -> int:
 
 
 def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
-    return tuple([view(input, "narrow", axis, start, max(0, end - start)) for start, end in pairwise(edges)])
+    return tuple([viewed(input, "narrow", (axis, start, max(0, end - start))) for start, end in pairwise(edges)])
 
 
 @function("unsafe_split_with_sizes")

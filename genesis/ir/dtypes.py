@@ -160,6 +160,7 @@ def _of_numpy(dtype: np.dtype[Any]) -> DType | None:
     return found
 
 
+_NUMBERS = int, float, bool
 _GREATEST = {float16: 65504.0, bfloat16: 2.0**128 - 2.0**120, float32: 2.0**128 - 2.0**104}
 
 
@@ -214,6 +215,8 @@ def refuse_number(name: str, value: object, dtype: DType) -> None:
     """As `refuse_complex_number`; raises ValueError for a number outside the dtype's range. As in PyTorch, infinities and NaN
     are numbers of every floating dtype, and negative ints wrap in unsigned ones.
     """
+    if value.__class__ in _NUMBERS and 0 <= value <= 127:  # type: ignore[operator]
+        return  # every dtype has it
     value = value.item() if isinstance(value, np.generic) else value
     refuse_complex_number(name, value, dtype)
     least: float

@@ -53,6 +53,7 @@ from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 from genesis.tracing.trie import Key
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
+_FLOATS = float, complex
 _LITERALS = (0, 1, -1)  # numbers that are part of programs
 _DISTINCT = frozenset({int, str, type(None)})  # types whose equal values are interchangeable, unlike 1, 1.0 and True
 
@@ -243,7 +244,7 @@ def _continued(
     return result
 
 
-_known = KnownCalls(native_call, _by_python, _continued, _token_of_argument, flush_if_long)
+_known = KnownCalls(native_call, _by_python, _continued, _token_of_argument, flush_if_long, refuse_elements)
 
 
 def _stepped(
@@ -274,10 +275,10 @@ def _otherwise(
     return (operation, arguments, attributes) if with_argument is None and ended_before(trace) else with_argument
 
 
-def call_on(device: Device, operation: Operation, arguments: CallArguments) -> Any:
-    """Record a call without tensors among its arguments; its results are on `device`."""
+def call_on(device: Device, operation: Operation, arguments: CallArguments, target: Tensor | None = None) -> Any:
+    """Record a call without tensors among its arguments; its results are on `device`. The target is that of `call`."""
     if device is CPU and not thread_state.multi_device:
-        return call(operation, arguments)
+        return _known.call(operation, arguments, None, False, target)
     current_trace(device)  # from now on this thread's calls check devices
     before, thread_state.device = thread_state.device, device
     try:
@@ -288,9 +289,10 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments) -> A
 
 def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
     """A tensor of one number everywhere. Raises ValueError for one that the dtype does not hold."""
-    if isinstance(value, float | complex) and not max(abs(value.real), abs(value.imag)) < 65504:  # the least floating limit
-        refuse_number("full", value, as_dtype("full", dtype))
-    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, as_dtype("full", dtype)))
+    dtype = as_dtype("full", dtype)
+    if isinstance(value, _FLOATS) and not max(abs(value.real), abs(value.imag)) < 65504:  # the least floating limit
+        refuse_number("full", value, dtype)
+    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
     return result
 
 

@@ -13,7 +13,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import STORED, DType, bool_, float32, float64, int8, int16, int32, int64, uint8
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, from_values, root_of
-from genesis.tracing.memory import LINE, Memory, rows_of
+from genesis.tracing.memory import Memory, rows_of
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import LOCK
 
@@ -119,8 +119,6 @@ def equal_in_memory(tensor: Tensor, other: Tensor) -> bool | None:
         memory, another = computed_memory(tensor, dtype), computed_memory(other, dtype)
         if memory is None or another is None:
             return None
-        if tensor._array.node.numel <= LINE:
-            return memory.listed(dtype) == another.listed(dtype)  # type: ignore[no-any-return]
         return b"\0" not in (memory.read(dtype) == another.read(dtype)).tobytes()
 
 

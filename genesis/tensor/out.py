@@ -27,7 +27,7 @@ def takes_out(function: F) -> F:
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
         if "out" not in kwargs:
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if kwargs else function(*args)
         out = kwargs.pop("out")
         return function(*args, **kwargs) if out is None else into(out, function.__name__, function, args, kwargs)
 

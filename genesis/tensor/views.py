@@ -33,10 +33,15 @@ _Placed = tuple[Layout, Node, int, Shape | None]
 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
+    return (_viewed if attributes else viewed)(tensor, name, arguments, **attributes)
+
+
+def _viewed(tensor: Tensor, name: str, arguments: Arguments, **attributes: object) -> Tensor:
+    """`view`, by Python."""
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
     if not attributes and _are_plain(arguments):
-        return plain_view(tensor, name, *arguments)
+        return _view_by(_remembered, tensor, name, arguments, _NO_ATTRIBUTES)
     wanted = attributes.get("dtype", arguments[0] if arguments else None) if name == "view" else None
     if isinstance(wanted, DType | str):
         dtype = as_dtype("view", wanted)
@@ -45,15 +50,6 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
         arguments = tuple(number_in(name, "an argument", argument) for argument in arguments)
         attributes = {key: number_in(name, key, argument) for key, argument in attributes.items()}
     return _view_by(_placed, tensor, name, arguments, attributes)
-
-
-def plain_view(tensor: Tensor, name: str, *arguments: object) -> Tensor:
-    """`view` with arguments that are ints (no traced ones), None and tuples of these: equal ones mean the same."""
-    return _views.call(tensor, name, arguments)  # type: ignore[no-any-return]
-
-
-def _plainly_viewed(tensor: Tensor, name: str, arguments: Arguments) -> Tensor:
-    return _view_by(_remembered, tensor, name, arguments, _NO_ATTRIBUTES)
 
 
 def _view_by(
@@ -93,7 +89,7 @@ def _view_by(
 
 
 def _are_plain(arguments: Iterable[object]) -> bool:
-    """Whether arguments are such that `plain_view` takes."""
+    """Whether arguments are ints (no traced ones), None and tuples of these: equal ones mean the same."""
     for argument in arguments:
         kind = type(argument)
         if kind is not int and argument is not None and not (kind is tuple and _are_plain(argument)):  # type: ignore[arg-type]
@@ -108,7 +104,12 @@ def _placed(name: str, at: Layout, dtype: DType, *arguments: Any, **attributes: 
 
 
 _remembered = lru_cache(maxsize=16384)(_placed)
-_views = KnownCalls(native_view, _plainly_viewed, _remembered)
+_views = KnownCalls(native_view, _viewed, _remembered)
+
+
+def viewed(tensor: Tensor, name: str, arguments: Arguments) -> Tensor:
+    """`view` of a tuple of arguments."""
+    return _views.call(tensor, name, arguments)  # type: ignore[no-any-return]
 
 
 def _reshaped_copy(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:

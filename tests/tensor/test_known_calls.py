@@ -287,8 +287,8 @@ def test_parameters_enter_without_python(monkeypatch):
         asked.append(argument)
         return known(trace, operation, position, argument)
 
-    continued, known, ended = dispatch._known.others
-    monkeypatch.setattr(dispatch._known, "call", native_call(dispatch._known.by_python, continued, token, ended))
+    continued, known, *ended = dispatch._known.others
+    monkeypatch.setattr(dispatch._known, "call", native_call(dispatch._known.by_python, continued, token, *ended))
     x, w = genesis.tensor(_values((3,))), genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
 
     def calls():
@@ -332,7 +332,7 @@ def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):
     for _ in range(known_calls.OFTEN + 2):
         y = x + x
     assert_close(y.numpy(), 2 * _values((3,)))
-    assert calls.call == calls._counted
+    assert calls.call == calls.by_python
 
 
 def test_the_machine_code_is_no_kernel_of_a_program(monkeypatch):

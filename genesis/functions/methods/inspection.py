@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import overload
 
@@ -15,9 +16,10 @@ from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape, normalize_axis
 from genesis.ir.shapes import numel as product
 from genesis.runtime.devices import META, Device
+from genesis.tensor.call_modes import OVERRIDES
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, is_of_inference_mode, method
-from genesis.tensor.views import plain_view, view
+from genesis.tensor.views import view, viewed
 from genesis.tracing.recording_hooks import refuse
 
 
@@ -29,14 +31,17 @@ class ElementCount(int):
     (6, (2, 3), 2)
     """
 
-    tensor: Tensor
+    tensor: Tensor | None = None
+    shape: Shape
 
     @overload
     def __call__(self) -> Shape: ...
     @overload
     def __call__(self, dim: int) -> int: ...
     def __call__(self, dim: int | None = None) -> Shape | int:
-        return _size(self.tensor) if dim is None else _size(self.tensor, dim)
+        if self.tensor is not None:
+            return _size(self.tensor) if dim is None else _size(self.tensor, dim)
+        return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
 
 
 def _extents(self: Tensor, dim: int | None = None) -> Shape | int:
@@ -58,8 +63,20 @@ class _Counted(property):
 
 def size(self: Tensor) -> ElementCount:
     """The number of elements; `size()` is the shape and `size(dim)` an extent."""
-    result = ElementCount(product(self.shape))
-    result.tensor = self
+    return _of_tensor(self) if OVERRIDES or self.__class__ is not Tensor else _of_shape(self._array.node.shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_shape(shape: Shape) -> ElementCount:
+    result = ElementCount(product(shape))
+    result.shape = shape
+    return result
+
+
+def _of_tensor(tensor: Tensor) -> ElementCount:
+    """The count of a tensor whose size modes and classes may override."""
+    result = ElementCount(product(tensor.shape))
+    result.tensor = tensor
     return result
 
 
@@ -197,7 +214,7 @@ def __len__(self: Tensor) -> int:
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self.shape:
         raise TypeError("iter: a 0-d tensor cannot be iterated over")
-    return iter([plain_view(self, "select", 0, i) for i in range(self.shape[0])])
+    return iter([viewed(self, "select", (0, i)) for i in range(self.shape[0])])
 
 
 # ---- PyTorch's old names of dtypes ----

@@ -21,7 +21,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_memory import MANY, joined_in_memory
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
-from genesis.tensor.views import view
+from genesis.tensor.views import view, viewed
 
 _UNDERSTOOD = (Tensor, int, float, complex)  # operand types that never override a tensor's operator
 _REPEATED = (list, tuple, str, bytes)
@@ -96,7 +96,9 @@ def _viewing(operation: Operation) -> Any:
     def function(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args, kwargs = _in_order(operation, args, kwargs)
-        return routed(name, builtin, args, kwargs) if OVERRIDES else view(args[0], name, *args[1:], **kwargs)
+        elif not OVERRIDES:
+            return viewed(args[0], name, args[1:])
+        return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
 
     return function
 
@@ -150,9 +152,19 @@ def _warn_of_numbers_between(name: str, names: tuple[str, ...]) -> None:
 def _in_order(operation: Operation, args: Any, kwargs: Attributes) -> tuple[Arguments, Attributes]:
     """Arguments in the row's order and by its names: by NumPy's and older names, `input`, `*dims` by name, numbers between
     tensors."""
+    if _are_in_order(operation, len(args), tuple(kwargs)):
+        return args, kwargs
     if not kwargs.keys().isdisjoint(_other_names(operation)):
         args, kwargs = _by_the_rows_names(operation, args, kwargs)
     return _without_numbers_between(operation, args, kwargs) if operation.numbers_between else (args, kwargs)
+
+
+@cache
+def _are_in_order(operation: Operation, count: int, names: tuple[str, ...]) -> bool:
+    """Whether so many arguments, and others of these names, need no other order or name."""
+    most = _most_in_order(operation)
+    tensors = parameter_names(operation)[:most] if operation.numbers_between else ()
+    return count <= most and {*names}.isdisjoint({*_other_names(operation), *tensors})
 
 
 def _by_the_rows_names(operation: Operation, args: Arguments, kwargs: Attributes) -> tuple[Arguments, Attributes]:

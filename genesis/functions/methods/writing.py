@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from functools import partial
 
 from genesis.functions.comparison import finfo
 from genesis.functions.memory_order import is_row_major, memory_axes
@@ -109,14 +110,17 @@ def _axes(tensor: Tensor) -> list[int]:
     return memory_axes(tensor) if stream(tensor.device) is not None else []
 
 
-def _drawn_for(tensor: Tensor, kind: str, *parameters: float, generator: Generator | None) -> Tensor:
-    """Random numbers of the operation `kind` for all elements; tensor parameters are read."""
-    parameters, device = tuple([p.item() if isinstance(p, Tensor) else p for p in parameters]), tensor.device
-
-    def draw(shape: Sequence[int]) -> Tensor:
-        return drawn(kind, shape, tensor.dtype, *parameters, device=device, generator=generator)
-
-    return draw(tensor.shape) if stream(device) is None else in_order(draw, tensor.shape, memory_axes(tensor))
+def _draw_into(tensor: Tensor, kind: str, low: float, high: float, generator: Generator | None) -> Tensor:
+    """Fill a tensor with random numbers of the operation `kind`; tensor parameters are read."""
+    array = array_of(tensor)
+    node, device = array.node, array.device
+    low, high = low.item() if isinstance(low, Tensor) else low, high.item() if isinstance(high, Tensor) else high
+    if stream(device) is None:
+        made = drawn(kind, node.shape, node.dtype, low, high, device=device, generator=generator, target=tensor)
+        return tensor if made is tensor else write(tensor, made)
+    return write(tensor, in_order(
+        lambda shape: drawn(kind, shape, node.dtype, low, high, device=device, generator=generator), node.shape,
+        memory_axes(tensor)))
 
 
 @routed_method
@@ -124,7 +128,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
     if not low <= high:
         raise ArgumentError(f"uniform_: low is {low} and high {high}; want low <= high")
-    return write(self, _drawn_for(self, "uniform", low, high, generator=generator))
+    return _draw_into(self, "uniform", low, high, generator)
 
 
 @routed_method
@@ -132,8 +136,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     """Fill with normal random numbers. Raises ValueError for a negative `std`."""
     if std < 0:
         raise ArgumentError(f"normal_: std is {std}; want 0 or more")
-    if self.dtype.is_complex or stream(self.device) is None or is_row_major(self):
-        return write(self, _drawn_for(self, "normal", mean, std, generator=generator))
+    if stream(self.device) is None or self.dtype.is_complex or is_row_major(self):
+        return _draw_into(self, "normal", mean, std, generator)
     pairs = in_order(lambda shape: drawn_pairs(shape, self.dtype, self.device, generator), self.shape, _axes(self))
     return write(self, (pairs * std + mean).to(self.dtype))
 
@@ -144,7 +148,8 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     if not isinstance(p, Tensor):
         if not 0 <= p <= 1:
             raise ArgumentError(f"bernoulli_: p is {p}; want 0 to 1")
-        return self.copy_(in_order(lambda shape: chosen(shape, p, self.dtype, self.device, generator), self.shape, _axes(self)))
+        draw = partial(chosen, p=p, dtype=self.dtype, device=self.device, generator=generator)
+        return write(self, in_order(draw, self.shape, _axes(self)))
     dtype = p.dtype if p.is_floating_point() else None
     return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
 

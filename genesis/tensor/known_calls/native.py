@@ -49,7 +49,8 @@ _OBJECTS: dict[str, object] = {
     "get.frame": sys._getframe,
 }
 _IN_PYTHON = {  # functions that machine code may go on with
-    "genesis_call": ("call.by.python", "continue.call", "token", "flush.long"), "genesis_look": ("look.by.python",),
+    "genesis_call": ("call.by.python", "continue.call", "token", "flush.long", "refuse.elements"),
+    "genesis_look": ("look.by.python",),
     "genesis_view": ("view.by.python", "placed.remembered"), "genesis_fill": ("fill.by.python", "element.pattern"),
 }
 

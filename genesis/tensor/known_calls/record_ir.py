@@ -66,6 +66,30 @@ no:
   ret i64 -1
 }
 
+; Have Python check the numbers that become elements of the one result of a step. Returns 0 if they fit, 1 if it has several
+; results, -1 with an error.
+define internal i32 @refuse_elements(ptr %objects, ptr %trace, ptr %step, ptr %given) {
+  %checked = alloca [5 x ptr]
+  load %objects: ALL_OBJECTS
+  load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes
+  get %result, %elements, %added = TrieNode.result, elements, nodes of %step
+  %class = call ptr @class_of(ptr %result)
+  if ptr %class != %int.class: ret i32 1
+  get %nodes = Trace.nodes of %trace
+  %position = call i64 @PyLong_AsSsize_t(ptr %result)
+  %length = call i64 @PyList_Size(ptr %nodes)
+  %place = sub i64 %position, %length
+  %node = call ptr @PySequence_GetItem(ptr %added, i64 %place) else ret i32 -1
+  get %dtype = Node.dtype of %node
+  %last = call ptr @put_all(ptr %checked, ptr %operation, ptr %elements, ptr %arguments, ptr %attributes)
+  store ptr %dtype, ptr %last
+  %answer = call ptr @PyObject_Vectorcall(ptr %refuse.elements, ptr %checked, i64 5, ptr null)
+  call void @disown(ptr %node)
+  call void @disown(ptr %answer)
+  if ptr %answer == null: ret i32 -1
+  ret i32 0
+}
+
 ; The result of a call in an open trace. Python goes on with its key where the trie does not know it, or its result is no plain
 ; tensors.
 define internal ptr @record(
@@ -89,7 +113,12 @@ known:
   get %result, %elements = TrieNode.result, elements of %found
   %result.class = call ptr @class_of(ptr %result)
   %is.single = icmp eq ptr %result.class, %int.class
-  if ptr %elements != %nothing: %go.on
+  if ptr %elements == %nothing: %unchecked
+  %refused = call i32 @refuse_elements(ptr %objects, ptr %trace, ptr %found, ptr %given)
+  if i32 %refused sgt 0: %go.on
+  if i32 %refused slt 0: %fail
+  %still = call ptr @PyDict_GetItemWithError(ptr %children, ptr %key)
+  if ptr %still != %found: %go.on                 ; a finalizer may have dropped it
 unchecked:
   if %is.single: %append
 several:

@@ -80,6 +80,27 @@ found:
   ret ptr null
 }
 
+; Whether arguments are ints, None and tuples of these.
+define internal i1 @are_plain(ptr %objects, ptr %arguments) {
+entry:
+  load %objects: ALL_OBJECTS
+  %count = call i64 @PyTuple_Size(ptr %arguments)
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %one ], [ %k.next, %nested ]
+  if i64 %k sge %count: ret i1 true
+one:
+  %argument = call ptr @PyTuple_GetItem(ptr %arguments, i64 %k)
+  %class = call ptr @class_of(ptr %argument)
+  %k.next = add i64 %k, 1
+  if ptr %class == %int.class or ptr %argument == %none: %next
+  if ptr %class != %tuple.class: ret i1 false
+nested:
+  %are.inner.plain = call i1 @are_plain(ptr %objects, ptr %argument)
+  if %are.inner.plain: %next else %no
+no:
+  ret i1 false
+}
+
 ; A view of a tensor in memory that needs no derivation; others are Python's.
 define internal ptr @view(ptr %objects, ptr %given) {
   %asked = alloca [ASKED x ptr]
@@ -88,7 +109,8 @@ define internal ptr @view(ptr %objects, ptr %given) {
   %class = call ptr @class_of(ptr %tensor)
   %count = call i64 @PyTuple_Size(ptr %arguments)
   %is.constant = call i1 @has(ptr %tensor, ptr %requires_grad.name, ptr %false)
-  unless ptr %class == %tensor.class and i64 %count ule MOST and %is.constant: %python
+  %are.plain = call i1 @are_plain(ptr %objects, ptr %arguments)
+  unless ptr %class == %tensor.class and i64 %count ule MOST and %is.constant and %are.plain: %python
   %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
   get %memory, %node = Array.memory, node of %array
   if ptr %memory == %none: %left
