@@ -110,18 +110,6 @@ def selected_in_memory(tensor: Tensor, index: Tensor | list[int]) -> Tensor | No
             return None
 
 
-def equal_in_memory(tensor: Tensor, other: Tensor) -> bool | None:
-    """Whether tensors of one shape have equal elements; None if not both are in memory, or of two dtypes."""
-    state, dtype = thread_state, tensor._array.node.dtype
-    if state.recorder is not None or state.deferred or dtype in STORED:
-        return None
-    with LOCK:
-        memory, another = computed_memory(tensor, dtype), computed_memory(other, dtype)
-        if memory is None or another is None:
-            return None
-        return b"\0" not in (memory.read(dtype) == another.read(dtype)).tobytes()
-
-
 @cache
 def _limits(dtype: DType) -> np.iinfo[Any]:
     return np.iinfo(dtype.numpy)

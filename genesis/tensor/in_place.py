@@ -312,11 +312,6 @@ def in_place(
     value, change, name = call(operation, (tensor, *arguments), attributes, False, tensor), None, operation.name
     if value is tensor:
         return tensor
-    if tensor.__class__ is Tensor and value.__class__ is Tensor:
-        array, own = value._array, tensor._array.node
-        is_like = array.node.shape == own.shape and array.node.dtype is own.dtype
-        if is_like and _is_replaced(tensor, array, last_change(array)):
-            return tensor
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:

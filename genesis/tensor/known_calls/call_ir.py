@@ -1,7 +1,8 @@
 """Modules of LLVM IR: of a call that the trie knows, which is recorded, and of a look at values, both without Python.
 
 A line `  get %a, %b = Trace.step, nodes of %t` loads slots of the object %t, whose places are %a.at and %b.at; a line
-`  %t has base none, seen zero else ret i1 false` returns unless these are the attributes of a tensor.
+`  %t has base none, seen zero else ret i1 false` returns unless these are the attributes of a tensor;
+`  drop %a, %b` disowns.
 """
 
 from __future__ import annotations
@@ -109,6 +110,9 @@ def _module(functions: str, kinds: Slotted, names: Names) -> str:
             f"  {name} = load ptr, ptr {name}.at"
             for name, attribute in zip(names.split(", "), attributes.split(", "), strict=True)])
 
+    def dropped(line: re.Match[str]) -> str:
+        return "\n".join([f"  call void @disown(ptr {name})" for name in line[1].split(", ")])
+
     def attributes(line: re.Match[str]) -> str:
         """An early return where one of the attributes is another object."""
         number, owner, wanted, otherwise = line.start(), *line.groups()
@@ -123,6 +127,7 @@ def _module(functions: str, kinds: Slotted, names: Names) -> str:
         return function.replace("ALL_OBJECTS", ", ".join(used))
 
     functions = re.sub(r"^  %(\S+) has (.+) else (.+)$", attributes, PRESENT + functions, flags=re.MULTILINE)
+    functions = re.sub(r"^  drop (.+)$", dropped, functions, flags=re.MULTILINE)
     functions = "".join(map(with_objects, re.split("^(?=define )", functions, flags=re.MULTILINE)))
     functions = functions.replace("OBJECT_NEW", str(len(names)))
     text = re.sub(r"^  get (%.+) = (\w+)\.(.+) of %(\S+)$", slots, functions, flags=re.MULTILINE)

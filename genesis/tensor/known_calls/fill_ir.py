@@ -80,12 +80,12 @@ one:
 rest:
   %left = sub i64 %bytes, %k
   call void @llvm.memmove.p0.p0.i64(ptr %place, ptr %pattern.at, i64 %left, i1 false)
-  call void @disown(ptr %pattern)
+  drop %pattern
   ret i1 true
 failed:
   call void @PyErr_Clear()
 unknown:
-  call void @disown(ptr %pattern)
+  drop %pattern
   ret i1 false
 }
 
@@ -102,10 +102,10 @@ define internal i1 @put_tensor(ptr %objects, ptr %value, ptr %node, ptr %buffer,
   if ptr %source.buffer == %buffer: %unlike
   %source.at = call ptr @PyLong_AsVoidPtr(ptr %from)
   call void @llvm.memmove.p0.p0.i64(ptr %at, ptr %source.at, i64 %bytes, i1 false)
-  call void @disown(ptr %source)
+  drop %source
   ret i1 true
 unlike:
-  call void @disown(ptr %source)
+  drop %source
   ret i1 false
 }
 
@@ -142,22 +142,12 @@ define internal i1 @takes_values(ptr %objects, ptr %tensor, ptr %root) {
   ret i1 true
 }
 
-; Whether an array is over a part of the elements of another one.
-define internal i1 @is_part(ptr %array, ptr %whole) {
-  get %node = Array.node of %array
-  get %whole.node = Array.node of %whole
-  get %dtype = Node.dtype of %node
-  get %whole.dtype = Node.dtype of %whole.node
-  %is.same = icmp eq ptr %dtype, %whole.dtype
-  ret i1 %is.same
-}
-
 ; Count a write that both a tensor and its root have seen. Returns 0, or another number with an error.
 define internal i32 @count_write(ptr %objects, ptr %tensor, ptr %root) {
   load %objects: ALL_OBJECTS
   %changes = call ptr @PyObject_GetAttr(ptr %root, ptr %changes.name)
   %more = call ptr @PyNumber_Add(ptr %changes, ptr %number.one)
-  call void @disown(ptr %changes)
+  drop %changes
   if ptr %more == null: ret i32 -1
 count:
   %uncounted = call i32 @PyObject_SetAttr(ptr %root, ptr %changes.name, ptr %more)
@@ -166,7 +156,7 @@ view:
   %unseen = call i32 @PyObject_SetAttr(ptr %tensor, ptr %seen.name, ptr %more)
 end:
   %missed = phi i32 [ %uncounted, %count ], [ %unseen, %view ]
-  call void @disown(ptr %more)
+  drop %more
   ret i32 %missed
 }
 
@@ -177,10 +167,10 @@ define internal ptr @fill(ptr %objects, ptr %given) {
   %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
   %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
   %deferred = call ptr @PyDict_GetItemWithError(ptr %state, ptr %deferred.name)
-  call void @disown(ptr %state)
+  drop %state
   unless ptr %recorder == %none and ptr %deferred == %false: %python
   %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name) else ret ptr null
-  call void @disown(ptr %base)
+  drop %base
   %is.root = icmp eq ptr %base, %none
   %root = select i1 %is.root, ptr %tensor, ptr %base
   %takes.values = call i1 @takes_values(ptr %objects, ptr %tensor, ptr %root)
@@ -193,19 +183,22 @@ look:
   if %is.root: %put
   %whole = call ptr @present_array(ptr %objects, ptr %root) else %left
   %whole.sole = call i1 @is_sole(ptr %objects, ptr %whole, i32 2)
-  %is.same = call i1 @is_part(ptr %array, ptr %whole)
-  call void @disown(ptr %whole)
-  unless %whole.sole and %is.same: %left
+  get %node = Array.node of %array
+  get %whole.node = Array.node of %whole
+  get %dtype = Node.dtype of %node
+  get %whole.dtype = Node.dtype of %whole.node
+  drop %whole
+  unless %whole.sole and ptr %dtype == %whole.dtype: %left
 put:
   %is.put = call i1 @put_value(ptr %objects, ptr %array, ptr %value)
   unless %is.put: %left
   %missed = call i32 @count_write(ptr %objects, ptr %tensor, ptr %root)
-  call void @disown(ptr %array)
+  drop %array
   if i32 %missed != 0: ret ptr null
   call void @own(ptr %tensor)
   ret ptr %tensor
 left:
-  call void @disown(ptr %array)
+  drop %array
 python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %fill.by.python, ptr %given, i64 2, ptr null)
   ret ptr %by.python

@@ -13,7 +13,7 @@ next:
 drop:
   %k.last = sub i64 %k, 1
   %item = load ptr, ptr %items[%k.last]
-  call void @disown(ptr %item)
+  drop %item
   br label %next
 }
 
@@ -76,7 +76,7 @@ next:
   %member = call ptr @PySequence_GetItem(ptr %argument, i64 0)
   %member.class = call ptr @class_of(ptr %member)
   %is.of.tensors = call i1 @is_plain_class(ptr %objects, ptr %member.class)
-  call void @disown(ptr %member)
+  drop %member
   if %is.of.tensors: %list else %setting
 
 tensor:
@@ -96,7 +96,7 @@ found:
 put:
   %given.token = phi ptr [ %token.found, %found ], [ %asked, %ask ]
   store ptr %given.token, ptr %tokens[%k]
-  call void @disown(ptr %argument)
+  drop %argument
   %k.next = add i64 %k, 1
   br label %next
 
@@ -111,11 +111,11 @@ other:
 ask:
   %others.next = call ptr @put_all(ptr %others.given, ptr %trace, ptr %operation, ptr %position, ptr %argument)
   %asked = call ptr @PyObject_Vectorcall(ptr %token, ptr %others.given, i64 4, ptr null)
-  call void @disown(ptr %position)
+  drop %position
   if ptr %asked == null: %fail.argument else %put
 
 fail.argument:
-  call void @disown(ptr %argument)
+  drop %argument
 fail:
   call void @disown_all(ptr %tokens, i64 %k)
   ret ptr null

@@ -12,12 +12,12 @@ define ptr @NAME(ptr %self, ptr %given, i64 %count) {
   %objects = call ptr @PyLong_AsVoidPtr(ptr %objects.number)
   load %objects: ALL_OBJECTS
   %acquired = call ptr @PyObject_CallNoArgs(ptr %acquire)
-  call void @disown(ptr %acquired)
+  drop %acquired
   if ptr %acquired == null: ret ptr null
   %result = call ptr @FUNCTION(ptr %objects, ptr %given)
   call void @PyErr_Fetch(ptr %kind.at, ptr %error.at, ptr %traceback.at)
   %released = call ptr @PyObject_CallNoArgs(ptr %release)
-  call void @disown(ptr %released)
+  drop %released
   %kind = load ptr, ptr %kind.at
   %error = load ptr, ptr %error.at
   %traceback = load ptr, ptr %traceback.at

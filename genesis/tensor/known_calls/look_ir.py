@@ -25,7 +25,7 @@ next:
 one:
   %replay = call ptr @PyTuple_GetItem(ptr %replays, i64 %k)
   %answer = call ptr @PyObject_Vectorcall(ptr %replay, ptr %given, i64 1, ptr null)
-  call void @disown(ptr %answer)
+  drop %answer
   %is.raised = icmp eq ptr %answer, null
   if %is.raised or ptr %answer == %none: %end
 missed:
@@ -35,8 +35,7 @@ end:
   %ended = phi i64 [ 0, %next ], [ 1, %one ]
   %failed = phi i1 [ false, %next ], [ %is.raised, %one ]
   %result = select i1 %failed, i64 -1, i64 %ended
-  call void @disown(ptr %replays)
-  call void @disown(ptr %trace)
+  drop %replays, %trace
   ret i64 %result
 }
 
@@ -110,11 +109,11 @@ part:
   %part.list = call ptr @listed(ptr %objects, ptr %shape, i64 %inner, ptr %dtype, i64 %size, ptr %cursor) else %fail
 append:
   %unlisted = call i32 @PyList_Append(ptr %list, ptr %part.list)
-  call void @disown(ptr %part.list)
+  drop %part.list
   %k.part = add i64 %k, 1
   if i32 %unlisted != 0: %fail else %next
 fail:
-  call void @disown(ptr %list)
+  drop %list
   ret ptr null
 }
 
@@ -165,7 +164,7 @@ list:
   store ptr %at, ptr %cursor
   call void @own(ptr %shape)
   %lists = call ptr @listed(ptr %objects, ptr %shape, i64 0, ptr %dtype, i64 %size, ptr %cursor)
-  call void @disown(ptr %shape)
+  drop %shape
   ret ptr %lists
 }
 
@@ -179,7 +178,7 @@ define internal ptr @look(ptr %objects, ptr %given) {
   unless %is.plain: %python
   %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
   %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
-  call void @disown(ptr %state)
+  drop %state
   if ptr %recorder != %none: %python
   %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
   get %memory.before = Array.memory of %array
@@ -191,20 +190,20 @@ computed:
   if ptr %memory == %none: %left
   call void @own(ptr %memory)
   %values = call ptr @read(ptr %objects, ptr %array, ptr %memory, ptr %is.number)
-  call void @disown(ptr %memory)
+  drop %memory
   if ptr %values == null: %unread
-  call void @disown(ptr %array)
+  drop %array
   ret ptr %values
 unread:
   %problem = call ptr @PyErr_Occurred()
   if ptr %problem != null: %fail
 left:
-  call void @disown(ptr %array)
+  drop %array
 python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %look.by.python, ptr %given, i64 2, ptr null)
   ret ptr %by.python
 fail:
-  call void @disown(ptr %array)
+  drop %array
   ret ptr null
 }
 """

@@ -6,7 +6,7 @@ define internal void @replace(ptr %at, ptr %object) alwaysinline {
   %former = load ptr, ptr %at
   call void @own(ptr %object)
   store ptr %object, ptr %at
-  call void @disown(ptr %former)
+  drop %former
   ret void
 }
 
@@ -24,7 +24,7 @@ define internal ptr @put_all(ptr %at, ptr %first, ptr %second, ptr %third, ptr %
 define internal i1 @has(ptr %tensor, ptr %name, ptr %wanted) {
   %found = call ptr @PyObject_GetAttr(ptr %tensor, ptr %name)
   %is.wanted = icmp eq ptr %found, %wanted
-  call void @disown(ptr %found)
+  drop %found
   if ptr %found != null: ret i1 %is.wanted
   call void @PyErr_Clear()
   ret i1 %is.wanted
@@ -45,7 +45,7 @@ define internal ptr @present_array(ptr %objects, ptr %tensor) {
   load %objects: ALL_OBJECTS
   %array = call ptr @PyObject_GetAttr(ptr %tensor, ptr %array.name)
   %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name)
-  call void @disown(ptr %base)
+  drop %base
   unless ptr %array == null or ptr %base == null: %tensor.array
 unmade:                                           ; a tensor without attributes: Python raises for it
   call void @PyErr_Clear()
@@ -57,9 +57,7 @@ tensor.array:
   %changes = call ptr @PyObject_GetAttr(ptr %base, ptr %changes.name)
   %seen = call ptr @PyObject_GetAttr(ptr %tensor, ptr %seen.name)
   %whole = call ptr @PyObject_GetAttr(ptr %base, ptr %array.name)
-  call void @disown(ptr %changes)
-  call void @disown(ptr %seen)
-  call void @disown(ptr %whole)
+  drop %changes, %seen, %whole
   if ptr %whole == null: %unmade
   if ptr %changes != %seen: %other
   get %whole.memory = Array.memory of %whole
@@ -70,7 +68,7 @@ tensor.array:
   if ptr %whole.buffer != %part.buffer: %other
   ret ptr %array
 other:
-  call void @disown(ptr %array)
+  drop %array
   ret ptr null
 }
 
@@ -97,7 +95,7 @@ entry:
   if i32 %unset != 0: %fail
   ret ptr %tensor
 fail:
-  call void @disown(ptr %tensor)
+  drop %tensor
   ret ptr null
 }
 """

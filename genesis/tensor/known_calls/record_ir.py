@@ -13,10 +13,10 @@ define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
   if i32 %uncounted != 0: %fail
   get %differentiable = Node.differentiable of %node
   %tensor = call ptr @tensor_of(ptr %objects, ptr %array, ptr %differentiable) else %fail
-  call void @disown(ptr %array)
+  drop %array
   ret ptr %tensor
 fail:
-  call void @disown(ptr %array)
+  drop %array
   ret ptr null
 }
 
@@ -40,7 +40,7 @@ all:
   %class = call ptr @class_of(ptr %result)
   if ptr %class == %tuple.class or ptr %results == null: ret ptr %results
   %named = call ptr @PyObject_CallObject(ptr %class, ptr %results)
-  call void @disown(ptr %results)
+  drop %results
   ret ptr %named
 drop:
   call void @disown_all(ptr %tensors, i64 %k)
@@ -84,8 +84,7 @@ define internal i32 @refuse_elements(ptr %objects, ptr %trace, ptr %step, ptr %g
   %last = call ptr @put_all(ptr %checked, ptr %operation, ptr %elements, ptr %arguments, ptr %attributes)
   store ptr %dtype, ptr %last
   %answer = call ptr @PyObject_Vectorcall(ptr %refuse.elements, ptr %checked, i64 5, ptr null)
-  call void @disown(ptr %node)
-  call void @disown(ptr %answer)
+  drop %node, %answer
   if ptr %answer == null: ret i32 -1
   ret i32 0
 }
@@ -129,11 +128,11 @@ append:
   call void @own(ptr %result)
   %first = call ptr @advance(ptr %trace, ptr %found) else %fail.result
   %line = call ptr (i64, ...) @PyTuple_Pack(i64 5, ptr %first, ptr %code, ptr %offset, ptr %scope, ptr %key)
-  call void @disown(ptr %first)
+  drop %first
   if ptr %line == null: %fail.result
   get %lines = Trace.lines of %trace
   %unlisted = call i32 @PyList_Append(ptr %lines, ptr %line)
-  call void @disown(ptr %line)
+  drop %line
   if i32 %unlisted != 0: %fail.result
   unless %is.single: %hand.all
 hand.one:
@@ -143,20 +142,19 @@ hand.all:
   %all = call ptr @all_pending(ptr %objects, ptr %trace, ptr %result, i64 %results)
 done:
   %made = phi ptr [ %one, %hand.one ], [ %all, %hand.all ]
-  call void @disown(ptr %result)
-  call void @disown(ptr %key)
+  drop %result, %key
   ret ptr %made
 
 go.on:
   %continued.next = call ptr @put_all(ptr %continued, ptr %trace, ptr %key, ptr %operation, ptr %arguments)
   %continued.last = call ptr @put_all(ptr %continued.next, ptr %attributes, ptr %bare, ptr %code, ptr %offset)
   %gone.on = call ptr @PyObject_Vectorcall(ptr %continue.call, ptr %continued, i64 8, ptr null)
-  call void @disown(ptr %key)
+  drop %key
   ret ptr %gone.on
 fail.result:
-  call void @disown(ptr %result)
+  drop %result
 fail:
-  call void @disown(ptr %key)
+  drop %key
   ret ptr null
 }
 """

@@ -28,7 +28,7 @@ number:                                           ; an operand, but for 0, 1 and
   get %operands, %static = Operation.operands, static_scalars of %operation
   %position = call ptr @PyLong_FromSsize_t(i64 %k)
   %is.operand = call i32 @PySequence_Contains(ptr %operands, ptr %position)
-  call void @disown(ptr %position)
+  drop %position
   %is.in = icmp eq i32 %is.operand, 1
   %is.free = icmp eq ptr %static, %false
   %is.argument = and i1 %is.in, %is.free
@@ -65,7 +65,7 @@ scalar:
   get %scalar.step = Trace.step of %trace
   get %scalar.children = TrieNode.children of %scalar.step
   %scalar.child = call ptr @PyDict_GetItemWithError(ptr %scalar.children, ptr %scalar.kind)
-  call void @disown(ptr %scalar.kind)
+  drop %scalar.kind
   if ptr %scalar.child == null: %other
   %scalar.index = call ptr @advance(ptr %trace, ptr %scalar.child) else %other
   get %scalars = Trace.scalars of %trace
@@ -73,7 +73,7 @@ scalar:
   if i32 %unset.scalar != 0: %fail.scalar
   ret ptr %scalar.index
 fail.scalar:
-  call void @disown(ptr %scalar.index)
+  drop %scalar.index
 other:
   ret ptr null
 }

@@ -70,15 +70,15 @@ define internal i32 @noted(ptr %objects, ptr %trace, ptr %target, ptr %before, p
   get %version = Buffer.version of %buffer
   %newer = call ptr @PyNumber_Add(ptr %version, ptr %number.one)
   %unset = call i32 @PyList_Append(ptr %written, ptr %entry)
-  call void @disown(ptr %entry)
+  drop %entry
   if ptr %newer == null or i32 %unset != 0: %fail
   get %former = Buffer.change of %buffer
   call void @replace(ptr %version.at, ptr %newer)
   call void @replace(ptr %former.at, ptr %change)
-  call void @disown(ptr %newer)
+  drop %newer
   ret i32 0
 fail:
-  call void @disown(ptr %newer)
+  drop %newer
   ret i32 -1
 pending:                                          ; by its position: nothing refers to a pending array
   if ptr %of != %trace: ret i32 1
@@ -86,10 +86,10 @@ pending:                                          ; by its position: nothing ref
   get %index = Array.index of %before
   %reference = call ptr @PyWeakref_NewRef(ptr %target, ptr null) else ret i32 -1
   %weak.entry = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %reference, ptr %index, ptr %changes)
-  call void @disown(ptr %reference)
+  drop %reference
   if ptr %weak.entry == null: ret i32 -1
   %unset.weak = call i32 @PyList_Append(ptr %written, ptr %weak.entry)
-  call void @disown(ptr %weak.entry)
+  drop %weak.entry
   if i32 %unset.weak != 0: ret i32 -1
   %unset.changed = call i32 @PyDict_SetItem(ptr %changed, ptr %index, ptr %change)
   ret i32 %unset.changed
@@ -122,16 +122,12 @@ set:
   %unset = or i32 %unset.array, %unset.changes
 end:
   %result = phi i32 [ %missed, %note ], [ %unset, %set ]
-  call void @disown(ptr %more)
-  call void @disown(ptr %changes)
-  call void @disown(ptr %change)
-  call void @disown(ptr %value)
-  call void @disown(ptr %before)
+  drop %more, %changes, %change, %value, %before
   ret i32 %result
 left.value:
-  call void @disown(ptr %value)
+  drop %value
 left:
-  call void @disown(ptr %before)
+  drop %before
   ret i32 1
 }
 
@@ -145,16 +141,16 @@ define internal ptr @call_into(ptr %objects, ptr %given) {
   %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
   %several = call ptr @PyDict_GetItemWithError(ptr %state, ptr %multi_device.name)
   %grad = call ptr @PyDict_GetItemWithError(ptr %state, ptr %grad_enabled.name)
-  call void @disown(ptr %state)
+  drop %state
   unless ptr %recorder == %none and ptr %several == %false: ret ptr %made
   %missed = call i32 @taken(ptr %objects, ptr %target, ptr %made, ptr %grad)
   if i32 %missed sgt 0: ret ptr %made
-  call void @disown(ptr %made)
+  drop %made
   if i32 %missed slt 0: ret ptr null
   call void @own(ptr %target)
   ret ptr %target
 fail:
-  call void @disown(ptr %made)
+  drop %made
   ret ptr null
 }
 """

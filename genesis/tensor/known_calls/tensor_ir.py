@@ -10,23 +10,22 @@ define internal ptr @advance(ptr %trace, ptr %added) {
   call void @own(ptr %added)
   get %step = Trace.step of %trace
   store ptr %added, ptr %step.at
-  call void @disown(ptr %step)
+  drop %step
   get %nodes = Trace.nodes of %trace
   %length = call i64 @PyList_Size(ptr %nodes)
   %first = call ptr @PyLong_FromSsize_t(i64 %length)
   get %added.nodes = TrieNode.nodes of %added
   %longer = call ptr @PySequence_InPlaceConcat(ptr %nodes, ptr %added.nodes)
-  call void @disown(ptr %longer)
+  drop %longer
   get %weight = Trace.weight of %trace
   get %added.weight = TrieNode.weight of %added
   %heavier = call ptr @PyNumber_Add(ptr %weight, ptr %added.weight)
   if ptr %first == null or ptr %heavier == null or ptr %longer == null: %fail
   store ptr %heavier, ptr %weight.at
-  call void @disown(ptr %weight)
+  drop %weight
   ret ptr %first
 fail:
-  call void @disown(ptr %heavier)
-  call void @disown(ptr %first)
+  drop %heavier, %first
   ret ptr null
 }
 
@@ -39,7 +38,7 @@ define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argu
   ret ptr null
 tensor.array:
   %requires = call ptr @PyObject_GetAttr(ptr %argument, ptr %requires_grad.name)
-  call void @disown(ptr %requires)
+  drop %requires
   if ptr %requires != null: %attributes
 unmade:                                           ; a tensor without attributes: Python raises for it
   call void @PyErr_Clear()
@@ -49,7 +48,7 @@ attributes:
   if %is.constant: %root
 derived:                                          ; a view that requires a gradient is Python's
   %base = call ptr @PyObject_GetAttr(ptr %argument, ptr %base.name)
-  call void @disown(ptr %base)
+  drop %base
   if ptr %base != %none: %other.array
 root:
   get %of = Array.trace of %array
@@ -93,7 +92,7 @@ known:
   get %entered = Trace.entered of %trace
   %known.index = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %array) else %new
 known.before:
-  call void @disown(ptr %kind)
+  drop %kind
   unless %is.leaf: %known.put
 known.leaf:                                       ; {its input, its variable}
   %known.pair = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %argument) else %other.array
@@ -124,7 +123,7 @@ new:
   get %step = Trace.step of %trace
   get %children = TrieNode.children of %step
   %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind) else %other.kind
-  call void @disown(ptr %kind)
+  drop %kind
   %index = call ptr @advance(ptr %trace, ptr %child) else %other.array
   get %input_at, %versions = Trace.input_at, versions of %trace
   get %version = Buffer.version of %buffer
@@ -143,27 +142,27 @@ note.kind:
   get %variables, %entered.now = Trace.variables, entered of %trace
   %unset.variable = call i32 @PyDict_SetItem(ptr %variables, ptr %variable, ptr %argument)
   %unset.pair = call i32 @PyDict_SetItem(ptr %entered.now, ptr %argument, ptr %pair)
-  call void @disown(ptr %pair)
+  drop %pair
   %unset.leaf = or i32 %unset.variable, %unset.pair
   if i32 %unset.leaf != 0: %fail.variable
 note.done:
-  call void @disown(ptr %index)
+  drop %index
 noted:
   %noted.index = phi ptr [ %index, %note.kind ], [ %variable, %note.done ]
 
 put:
   %token.found = phi ptr [ %index.here, %here.index ], [ %known.position, %known.put ], [ %noted.index, %noted ]
-  call void @disown(ptr %array)
+  drop %array
   ret ptr %token.found
 fail.variable:
-  call void @disown(ptr %variable)
+  drop %variable
 fail.note:
-  call void @disown(ptr %index)
+  drop %index
   br label %other.array
 other.kind:
-  call void @disown(ptr %kind)
+  drop %kind
 other.array:
-  call void @disown(ptr %array)
+  drop %array
   ret ptr null
 }
 """

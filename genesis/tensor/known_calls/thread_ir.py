@@ -17,14 +17,13 @@ look.at:
   %code = call ptr @PyObject_GetAttr(ptr %at, ptr %f_code.name)
   %file = call ptr @PyObject_GetAttr(ptr %code, ptr %co_filename.name)
   %is.inside = call ptr @PyObject_GetItem(ptr %inside.files, ptr %file)
-  call void @disown(ptr %file)
-  call void @disown(ptr %is.inside)
+  drop %file, %is.inside
   if ptr %is.inside == null: %fail
   if ptr %is.inside != %true: %found
 back:
-  call void @disown(ptr %code)
+  drop %code
   %around = call ptr @PyObject_GetAttr(ptr %at, ptr %f_back.name)
-  call void @disown(ptr %at)
+  drop %at
   if ptr %around != %none: %look.at
 nobody:
   call void @own(ptr %zero)
@@ -32,12 +31,11 @@ nobody:
   ret ptr %none
 found:
   %offset = call ptr @PyObject_GetAttr(ptr %at, ptr %f_lasti.name)
-  call void @disown(ptr %at)
+  drop %at
   store ptr %offset, ptr %offset.at
   ret ptr %code
 fail:
-  call void @disown(ptr %code)
-  call void @disown(ptr %at)
+  drop %code, %at
   ret ptr null
 }
 
@@ -47,7 +45,7 @@ define internal ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) {
   get %policy = Operation.autocast of %operation
   if ptr %policy == %none: %simple
   %low = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %autocast.name)
-  call void @disown(ptr %low)
+  drop %low
   if ptr %low == null: ret ptr null
   if ptr %low != %none: %both
 simple:
@@ -70,7 +68,7 @@ define internal ptr @call_in_thread(ptr %objects, ptr %given) {
   %grad = call ptr @PyDict_GetItemWithError(ptr %state, ptr %grad_enabled.name)
   %before = call ptr @PyDict_GetItemWithError(ptr %state, ptr %trace.name)
   if ptr %recorder == %none and ptr %several == %false: %look
-  call void @disown(ptr %state)
+  drop %state
   %by.python = call ptr @PyObject_Vectorcall(ptr %call.by.python, ptr %given, i64 4, ptr null)
   ret ptr %by.python
 look:
@@ -80,14 +78,14 @@ look.closed:
   get %is.closed = Trace.closed of %before
   if ptr %is.closed == %false: %enter
 open:
-  call void @disown(ptr %before)
+  drop %before
   %opened = call ptr @open_trace(ptr %objects, ptr %state)
   if ptr %opened == null: %fail else %enter
 
 enter:                                            ; signal handlers and finalizers record into a trace of their own
   %trace = phi ptr [ %before, %look.closed ], [ %opened, %open ]
   call void @own(ptr %grad)
-  call void @disown(ptr %state)
+  drop %state
   get %closed = Trace.closed of %trace
   call void @replace(ptr %closed.at, ptr %busy)
   store ptr null, ptr %offset.at
@@ -95,14 +93,14 @@ enter:                                            ; signal handlers and finalize
 scopes.found:
   %scope = call ptr @PyDict_GetItemWithError(ptr %scopes, ptr %scope.name)
   call void @own(ptr %scope)
-  call void @disown(ptr %scopes)
+  drop %scopes
   %code = call ptr @user_line(ptr %objects, ptr %offset.at) else %end
 line.found:
   %offset = load ptr, ptr %offset.at
   %mode = call ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) else %end
 record:
   %made = call ptr @record(ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope)
-  call void @disown(ptr %mode)
+  drop %mode
 
 end:                                              ; the trace is open again, unless the call has closed it
   %result = phi ptr [ null, %enter ], [ null, %scopes.found ], [ null, %line.found ], [ %made, %record ]
@@ -121,20 +119,16 @@ weigh:
 long:
   %ended.next = call ptr @put_all(ptr %ended, ptr %trace, ptr %operation, ptr %code.held, ptr %offset.held)
   %flushed = call ptr @PyObject_Vectorcall(ptr %flush.long, ptr %ended, i64 4, ptr null)
-  call void @disown(ptr %flushed)
+  drop %flushed
   if ptr %flushed != null: %leave
 drop:
-  call void @disown(ptr %result)
+  drop %result
 leave:
   %left = phi ptr [ null, %end ], [ %result, %weigh ], [ %result, %long ], [ null, %drop ]
-  call void @disown(ptr %code.held)
-  call void @disown(ptr %offset.held)
-  call void @disown(ptr %scope.held)
-  call void @disown(ptr %grad)
-  call void @disown(ptr %trace)
+  drop %code.held, %offset.held, %scope.held, %grad, %trace
   ret ptr %left
 fail:
-  call void @disown(ptr %state)
+  drop %state
   ret ptr null
 }
 """

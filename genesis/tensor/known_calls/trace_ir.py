@@ -39,10 +39,10 @@ all:
   get %common.reference, %common.step = Trace.reference, step of %trace
   call void @replace(ptr %common.reference.at, ptr %reference)
   call void @replace(ptr %common.step.at, ptr %root)
-  call void @disown(ptr %reference)
+  drop %reference
   ret ptr %trace
 fail:
-  call void @disown(ptr %trace)
+  drop %trace
   ret ptr null
 }
 
@@ -72,7 +72,7 @@ python:
 make:                                             ; a finalizer may clear the roots meanwhile
   call void @own(ptr %root)
   %trace = call ptr @new_trace(ptr %objects, ptr %root)
-  call void @disown(ptr %root)
+  drop %root
   if ptr %trace == null: ret ptr null
   get %reference = Trace.reference of %trace
   %unset.latest = call i32 @PyDict_SetItem(ptr %traces, ptr %cpu.name, ptr %trace)
@@ -83,7 +83,7 @@ make:                                             ; a finalizer may clear the ro
   if i32 %unset != 0: %fail
   ret ptr %trace
 fail:
-  call void @disown(ptr %trace)
+  drop %trace
   ret ptr null
 }
 """

@@ -21,10 +21,10 @@ define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
   store ptr %pointer, ptr %no.pointer.at
   call void @replace(ptr %no.strides.at, ptr %strides)
   %array = call ptr @array_of(ptr %objects, ptr %none, ptr %minus.one, ptr %node, ptr %memory)
-  call void @disown(ptr %memory)
+  drop %memory
   ret ptr %array
 fail:
-  call void @disown(ptr %memory)
+  drop %memory
   ret ptr null
 }
 
@@ -33,11 +33,11 @@ define internal ptr @storage_of(ptr %objects, ptr %root) {
   load %objects: ALL_OBJECTS
   %former = call ptr @PyObject_GetAttr(ptr %root, ptr %storage.name)
   if ptr %former != %none: ret ptr %former
-  call void @disown(ptr %former)
+  drop %former
   %fresh = call ptr @PyObject_CallNoArgs(ptr %storage.class) else ret ptr null
   %unset = call i32 @PyObject_SetAttr(ptr %root, ptr %storage.name, ptr %fresh)
   if i32 %unset == 0: ret ptr %fresh
-  call void @disown(ptr %fresh)
+  drop %fresh
   ret ptr null
 }
 
@@ -51,7 +51,7 @@ define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr 
   %unset.layout = call i32 @PyObject_SetAttr(ptr %view, ptr %layout.name, ptr %layout)
   %unset.seen = call i32 @PyObject_SetAttr(ptr %view, ptr %seen.name, ptr %changes)
   %unset.storage = call i32 @PyObject_SetAttr(ptr %view, ptr %storage.name, ptr %storage)
-  call void @disown(ptr %storage)
+  drop %storage
   %unset.a = or i32 %unset.base, %unset.layout
   %unset.b = or i32 %unset.seen, %unset.storage
   %unset = or i32 %unset.a, %unset.b
@@ -76,7 +76,7 @@ found:
   if ptr %at == null: ret ptr null
   %is.same = call i32 @PyObject_RichCompareBool(ptr %at, ptr %layout, i32 2)
   if i32 %is.same == 1: ret ptr %at
-  call void @disown(ptr %at)
+  drop %at
   ret ptr null
 }
 
@@ -123,7 +123,7 @@ define internal ptr @view(ptr %objects, ptr %given) {
   call void @own(ptr %buffer)
   call void @own(ptr %layout)
   %at = call ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout)
-  call void @disown(ptr %layout)
+  drop %layout
   if ptr %at == null: %unknown else %put
 put:
   %next = call ptr @put_all(ptr %asked, ptr %name, ptr %at, ptr %dtype, ptr null)
@@ -139,15 +139,15 @@ one:
 ask:
   %all = add i64 %count, 3
   %placed = call ptr @PyObject_Vectorcall(ptr %placed.remembered, ptr %asked, i64 %all, ptr null)
-  call void @disown(ptr %at)
+  drop %at
   if ptr %placed == null: %unknown
   if ptr %placed == %none: %copied else %all.made
 all.made:
   %made = call ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, ptr %changes)
-  call void @disown(ptr %placed)
+  drop %placed
   br label %end
 copied:
-  call void @disown(ptr %placed)
+  drop %placed
   br label %again
 unknown:                                          ; an interrupt is raised here, what the rule raises by Python
   %problem = call ptr @PyErr_Occurred()
@@ -161,13 +161,10 @@ again:
   %remade = call ptr @PyObject_Vectorcall(ptr %view.by.python, ptr %given, i64 3, ptr null)
 end:
   %result = phi ptr [ %made, %all.made ], [ null, %unknown.problem ], [ %remade, %again ]
-  call void @disown(ptr %changes)
-  call void @disown(ptr %buffer)
-  call void @disown(ptr %base)
-  call void @disown(ptr %array)
+  drop %changes, %buffer, %base, %array
   ret ptr %result
 left:
-  call void @disown(ptr %array)
+  drop %array
 python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %view.by.python, ptr %given, i64 3, ptr null)
   ret ptr %by.python
@@ -178,12 +175,12 @@ define internal ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, 
   load %objects: ALL_OBJECTS
   %array = call ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) else ret ptr null
   %view = call ptr @tensor_of(ptr %objects, ptr %array, ptr %false)
-  call void @disown(ptr %array)
+  drop %array
   if ptr %view == null: ret ptr null
   %layout = call ptr @PyTuple_GetItem(ptr %placed, i64 0)
   %unset = call i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes)
   if i32 %unset == 0: ret ptr %view
-  call void @disown(ptr %view)
+  drop %view
   ret ptr null
 }
 """
