@@ -19,11 +19,12 @@ from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.out import takes_out
 
 _INT = frozenset((int,))
+_SEQUENCES = tuple, list, Sequence  # in this order, as the last one takes long to ask
 
 
 def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     """The shape given as `f(2, 3)` or `f((2, 3))`; raises for extents that are not nonnegative ints."""
-    is_one = len(size) == 1 and size[0].__class__ is not int and isinstance(size[0], Sequence)
+    is_one = len(size) == 1 and size[0].__class__ is not int and isinstance(size[0], _SEQUENCES)
     extents: Sequence[Any] = size[0] if is_one else size  # type: ignore[assignment]
     try:  # on traced numbers, which say that their class is int, `operator.index` fails
         shape = tuple(extents) if _INT.issuperset(map(type, extents)) else tuple([extent.__index__() for extent in extents])
@@ -65,7 +66,7 @@ def full(
     tensor([[7, 7],
             [7, 7]])
     """
-    shape = as_shape("full", size if isinstance(size, Sequence) else (size,))
+    shape = as_shape("full", size if isinstance(size, _SEQUENCES) else (size,))
     return _full(shape, fill_value, dtype, device, requires_grad, options)
 
 

@@ -116,10 +116,11 @@ def drawn_like(
     `scattered` draws for tensors that PyTorch would not store in row-major order, if that differs.
     """
     settings |= {"dtype": dtype or input.dtype, "device": device_of(device or input.device)}
-    is_composite = input.__class__ is not Tensor and isinstance(input, CompositeTensor)
-    if is_composite and options.get("layout") in (None, input.layout):
-        return input.drawn(lambda shape: draw(shape, **settings))  # type: ignore[no-any-return, attr-defined]
-    axes = [] if is_composite or stream(settings["device"]) is None else memory_axes(input)
+    if input.__class__ is not Tensor and isinstance(input, CompositeTensor) and options.get("layout") in (None, input.layout):
+        return input.drawn(lambda shape: draw(shape, **settings))  # type: ignore[no-any-return]
+    if stream(settings["device"]) is None or isinstance(input, CompositeTensor):
+        return draw(input.shape, **settings, **options)  # type: ignore[no-any-return]
+    axes = memory_axes(input)
     if scattered is not None and axes != sorted(axes):
         return in_order(lambda shape: scattered(shape, **settings), input.shape, axes)
     return in_order(lambda shape: draw(shape, **settings, **options), input.shape, axes)

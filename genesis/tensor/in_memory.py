@@ -12,10 +12,10 @@ import numpy as np
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import STORED, DType, bool_, float32, float64, int8, int16, int32, int64, uint8
 from genesis.runtime.devices import CPU
-from genesis.tensor.handle import Tensor, from_values, root_of
-from genesis.tracing.memory import Memory, rows_of
+from genesis.tensor.handle import Tensor, from_values, new_root, root_of
+from genesis.tracing.memory import Memory, joined_rows
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK
+from genesis.tracing.trace import LOCK, Array
 
 MANY = 8  # of fewer, a script meets each choice soon
 SMALL = 1 << 18  # bytes of one: larger ones are read by the kernels that use them
@@ -81,19 +81,15 @@ def joined_in_memory(join: AnyFunction, tensors: Sequence[Tensor], *settings: An
         memories = all_in_memory(tensors)
         if memories is None:
             return None
-        dtype = tensors[0].dtype
+        dtype, part = tensors[0].dtype, memories[0].layout.shape
+        if join in (np.stack, np.concatenate) and not any(settings) and part:
+            extents = (len(memories), *part) if join is np.stack else (len(memories) * part[0], *part[1:])
+            if (rows := joined_rows(memories, extents, dtype)) is not None:
+                return new_root(Array.over(rows, dtype))
         try:
-            return from_values(_joined(join, memories, dtype, settings), dtype)
+            return from_values(join([memory.read(dtype) for memory in memories], *settings), dtype)
         except (TypeError, ValueError):  # the row says what would be right
             return None
-
-
-def _joined(join: AnyFunction, memories: Sequence[Memory], dtype: DType, settings: Sequence[int]) -> np.ndarray:
-    """What NumPy's `join` makes of memories."""
-    rows = rows_of(memories, dtype) if join in (np.stack, np.concatenate) and not any(settings) else None
-    if rows is None:
-        return join([memory.read(dtype) for memory in memories], *settings)  # type: ignore[no-any-return]
-    return rows if join is np.stack else rows.reshape(-1, *rows.shape[2:])
 
 
 def selected_in_memory(tensor: Tensor, index: Tensor | list[int]) -> Tensor | None:

@@ -156,11 +156,13 @@ class Memory:
         return self.buffer.numpy(dtype.numpy, at.shape, tuple([s * size for s in at.strides]), at.offset * size)
 
 
-def rows_of(memories: Sequence[Memory], dtype: DType) -> np.ndarray | None:
-    """(count, *shape): a copy of the values of contiguous memories of one shape, on the host; None for others, and 0-d ones."""
-    shape = memories[0].layout.shape
-    if not shape or not all([memory.strides is None and memory.layout.shape == shape for memory in memories]):
+def joined_rows(memories: Sequence[Memory], shape: Shape, dtype: DType) -> Memory | None:
+    """Memory of this shape with the values of contiguous memories of one shape, on the host; None for others, and 0-d ones."""
+    part = memories[0].layout.shape
+    if not part or not all([memory.strides is None and memory.layout.shape == part for memory in memories]):
         return None
-    block = _array_of(ctypes.c_ubyte, math.prod(shape) * dtype.itemsize)
-    parts = [block.from_address(memory.pointer) for memory in memories]
-    return np.frombuffer(b"".join(parts), dtype.numpy).reshape(len(memories), *shape)
+    block = _array_of(ctypes.c_ubyte, math.prod(part) * dtype.itemsize)
+    joined = b"".join([block.from_address(memory.pointer) for memory in memories])
+    buffer = Buffer(len(joined))
+    ctypes.memmove(buffer.ptr, joined, len(joined))
+    return Memory.laid(buffer, contiguous_layout(shape), 0, None)
