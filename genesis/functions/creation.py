@@ -14,7 +14,7 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.dispatch import call, filled
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.out import takes_out
 
@@ -142,12 +142,11 @@ def full_like(
 def _full_like(
     input: Tensor, fill_value: Operand, dtype: DType | None, device: DeviceLike, requires_grad: bool, options: Options
 ) -> Tensor:
-    node = input._array.node
-    dtype, device = dtype or node.dtype, device or array_of(input).device
+    dtype, device = dtype or input.dtype, device or input.device
     if input.__class__ is not Tensor and isinstance(input, CompositeTensor):
         settings = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "layout": options.get("layout")}
         return input.computed("full_like", (input, fill_value), settings)  # type: ignore[no-any-return]
-    return _full(node.shape, fill_value, dtype, device, requires_grad, options)
+    return _full(input.shape, fill_value, dtype, device, requires_grad, options)
 
 
 @routed_function

@@ -105,6 +105,8 @@ class _Program:
         values = np.random.default_rng(seed)
         self.tensors = [library.tensor(values.standard_normal((4, 4)).astype(np.float32)) for _ in range(3)]
         self.leaf = library.tensor(values.standard_normal((4, 4)).astype(np.float32), requires_grad=True)
+        if seed % 3:
+            self.leaf = library.nn.Parameter(self.leaf.detach())
         self.arrays, self.losses, self.seen = [], [], []
 
     def step(self, number):

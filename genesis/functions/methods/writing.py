@@ -112,15 +112,13 @@ def _axes(tensor: Tensor) -> list[int]:
 
 def _draw_into(tensor: Tensor, kind: str, low: float, high: float, generator: Generator | None) -> Tensor:
     """Fill a tensor with random numbers of the operation `kind`; tensor parameters are read."""
-    array = array_of(tensor)
-    node, device = array.node, array.device
+    shape, dtype, device = tensor.shape, tensor.dtype, tensor.device
     low, high = low.item() if isinstance(low, Tensor) else low, high.item() if isinstance(high, Tensor) else high
     if stream(device) is None:
-        made = drawn(kind, node.shape, node.dtype, low, high, device=device, generator=generator, target=tensor)
+        made = drawn(kind, shape, dtype, low, high, device=device, generator=generator, target=tensor)
         return tensor if made is tensor else write(tensor, made)
     return write(tensor, in_order(
-        lambda shape: drawn(kind, shape, node.dtype, low, high, device=device, generator=generator), node.shape,
-        memory_axes(tensor)))
+        lambda extents: drawn(kind, extents, dtype, low, high, device=device, generator=generator), shape, memory_axes(tensor)))
 
 
 @routed_method

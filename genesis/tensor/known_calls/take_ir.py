@@ -49,7 +49,8 @@ define internal ptr @change_by(ptr %objects, ptr %trace, ptr %index) {
 define internal i1 @is_bare(ptr %objects, ptr %tensor, ptr %grad) {
   load %objects: ALL_OBJECTS
   %class = call ptr @class_of(ptr %tensor)
-  if ptr %class != %tensor.class: ret i1 false
+  %is.plain = call i1 @is_plain_class(ptr %objects, ptr %class)
+  unless %is.plain: ret i1 false
   %tensor has base none, untracked false, keeps_derivation false, retains_grad false, is_inference false else ret i1 false
   if ptr %grad == %false: ret i1 true
   %tensor has requires_grad false else ret i1 false
