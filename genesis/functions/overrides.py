@@ -161,9 +161,9 @@ def _route_conversions() -> None:
     for name in INSPECTIONS:
         method(routed_access(vars(Tensor)[name]), name)
     name_by_place(vars(Tensor), Tensor.__module__, "Tensor.")
-    genesis = vars(sys.modules["genesis"])
-    genesis |= {name: routed_function(genesis[name], name) for name in CREATIONS}
-    name_by_place({name: genesis[name] for name in CREATIONS}, "genesis")
+    library = vars(sys.modules["genesis"])
+    library |= {name: routed_function(library[name], name) for name in CREATIONS}
+    name_by_place({name: library[name] for name in CREATIONS}, "genesis")
 
 
 BEFORE_FIRST_OVERRIDE.append(_route_conversions)
