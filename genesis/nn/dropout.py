@@ -29,7 +29,7 @@ class Dropout(Layer):
 
 
 class _ChannelDropout(Family, Dropout):
-    """While training, zero each channel of (n, c, {extents}) or (c, {extents}) with probability `p`; scale the others.
+    """While training, zero each channel of (n, c, {extents}) with probability `p`; scale the others.
 
     >>> genesis.nn.{name}(1.0)(genesis.ones(1, {1}, 2)).sum()
     tensor(0.)

@@ -43,28 +43,27 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))  # type: ignore[no-any-return]
 
 
-def _channels(name: str, input: Tensor, axes: int) -> Tensor:
-    """Ones, one per channel: axis 1 of a batch, axis 0 of a single example with `axes` further axes."""
-    if input.ndim not in (axes + 1, axes + 2):
-        raise ValueError(f"{name}: input must have {axes + 1} or {axes + 2} axes, got shape {input.shape}")
-    lead = input.shape[: input.ndim - axes]
-    return ones((*lead, *[1] * axes), dtype=input.dtype, device=input.device)
+def _channels(input: Tensor, lead: int) -> Tensor:
+    """Ones, one per channel: the last of the first `lead` axes counts channels."""
+    return ones((*input.shape[:lead], *[1] * (input.ndim - lead)), dtype=input.dtype, device=input.device)
 
 
-def _channel_dropout(axes: int, extents: str) -> AnyFunction:
-    """The dropout of channels with `axes` axes, named `extents`."""
+def _channel_dropout(axes: int, extents: str, single: str) -> AnyFunction:
+    """The dropout of channels with `axes` axes, named `extents`; inputs of another rank than a batch's are `single`."""
     name = f"dropout{axes}d"
 
     def channel_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-        channels = _channels(name, input, axes)
+        lead = 2 if axes == 2 or input.ndim == axes + 2 else 1
+        if input.ndim < lead or axes == 1 and input.ndim > 3:
+            raise ValueError(f"{name}: input must be (n, c, {extents}) or {single}, got shape {input.shape}")
         _probability(name, p)
         if not training or p == 0:
             return input
-        kept: Tensor = dropout(channels, p)
+        kept: Tensor = dropout(_channels(input, lead), p)
         return input * kept
 
     channel_dropout.__name__ = channel_dropout.__qualname__ = name
-    channel_dropout.__doc__ = f"""`dropout` of whole channels of (n, c, {extents}) or (c, {extents}).
+    channel_dropout.__doc__ = f"""`dropout` of whole channels of (n, c, {extents}) or {single}.
 
     >>> {name}(genesis.ones(1, {"1, " * axes}2), p=1.0).sum()
     tensor(0.)
@@ -72,7 +71,9 @@ def _channel_dropout(axes: int, extents: str) -> AnyFunction:
     return in_place_too(overridable(channel_dropout))
 
 
-dropout1d, dropout2d, dropout3d = _channel_dropout(1, "l"), _channel_dropout(2, "h, w"), _channel_dropout(3, "d, h, w")
+dropout1d = _channel_dropout(1, "l", "(c, l)")
+dropout2d = _channel_dropout(2, "h, w", "(n, c, ..) of any rank, as in PyTorch")
+dropout3d = _channel_dropout(3, "d, h, w", "(c, ..) of any other rank")
 
 
 # ---- alpha dropout: SELU's minimum instead of zeros ----
@@ -114,7 +115,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     """
     if input.ndim < 2 and training:
         raise ValueError(f"feature_alpha_dropout: input must be (n, channels, ..), got shape {input.shape}")
-    channels = _channels("feature_alpha_dropout", input, input.ndim - 2) if input.ndim > 1 else input
+    channels = _channels(input, 2) if input.ndim > 1 else input
     return _selu_dropout("feature_alpha_dropout", input, channels, p, training)
 
 

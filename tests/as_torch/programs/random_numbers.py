@@ -55,8 +55,11 @@ def from_a_state():
 show("state", from_a_state)
 
 x = torch.linspace(-1, 1, 48).reshape(2, 3, 8)
-for name in ("dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "rrelu"):
+for name in ("dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "rrelu"):
     show(name, lambda: getattr(F, name)(x, training=True))
+for name, shape in (("dropout1d", (6, 8)), ("dropout2d", (6, 8)), ("dropout2d", (2, 3, 2, 2, 2)),
+                    ("dropout3d", (6, 8)), ("dropout3d", (2, 3, 2, 4)), ("dropout3d", (2, 3, 2, 2, 2))):
+    show(f"{name} of {len(shape)} axes", lambda: getattr(F, name)(x.reshape(shape), training=True))
 show("of a view", lambda: F.dropout(x.transpose(0, 1)))
 show("attention", lambda: F.scaled_dot_product_attention(x, x, x, dropout_p=0.3))
 for name in ("xavier_uniform_", "kaiming_normal_", "orthogonal_", "trunc_normal_"):
