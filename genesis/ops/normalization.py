@@ -16,9 +16,12 @@ from genesis.ops.window import pad_value
 
 
 def _grad(g: Value, y: Value, value: Value, x: Value, scale: Value) -> tuple[Value | None, ...]:
-    """scale * (g - mean(g) - y mean(g y)): the gradient of the parts, but with both means in one pass."""
+    """scale * (g - mean(g) - y mean(g y)): the gradient of the parts, but with both means in one pass.
+
+    It reads the `value`, so that `y` itself may be written over, as by an activation in place.
+    """
     axes = tuple([axis + x.ndim for axis in y.node.attrs["axes"]])
-    slope = g - y * mean(g * y, axes, True)
+    slope = g - value * mean(g * value, axes, True)
     return None, (slope - mean(g, axes, True) if y.node.attrs["centred"] else slope) * scale, None
 
 

@@ -123,6 +123,15 @@ def activation_in_place(lib, x):
     return (h * 1).sum()
 
 
+def a_norm_activated_in_place(lib, x):
+    norms = lib.nn.functional
+    h = x * lib.tensor([[1.0, 2.0], [-3.0, 1.0], [0.5, 0.1]])
+    total = 0
+    for y in (norms.layer_norm(h, (2,)), norms.batch_norm(h, None, None, training=True), norms.instance_norm(h[None])):
+        total = total + (norms.leaky_relu(y, 0.1, inplace=True) * h).sum()
+    return total
+
+
 def a_value_nobody_reads(lib, x):
     h = x * 2
     y = h + 1
@@ -202,7 +211,7 @@ def copies_of_operands(lib, x):
 
 
 SILENT = [copies_of_operands, a_view_nobody_has_written, its_own_operand, looked_at_between, a_quotient, activation_in_place,
-          a_value_nobody_reads, a_sum_in_a_loop, chained_assignments, after_a_clone, a_step_between, through_data]
+          a_norm_activated_in_place, a_value_nobody_reads, a_sum_in_a_loop, chained_assignments, after_a_clone, a_step_between, through_data]
 
 
 @pytest.mark.parametrize("program", RAISING)
