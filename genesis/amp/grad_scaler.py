@@ -53,7 +53,7 @@ class GradScaler:
     ) -> None:
         if isinstance(device, int | float):
             device, init_scale = None, device
-        enabled = enabled and device_is_here(device, "GradScaler")
+        enabled = device_is_here(device, "GradScaler", enabled) and enabled
         if growth_factor <= 1:
             raise ValueError(f"GradScaler: growth_factor must be above 1, got {growth_factor}")
         if backoff_factor >= 1:

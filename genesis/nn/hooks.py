@@ -129,6 +129,9 @@ class _Registered(MutableMapping[int, Hook]):
     def __len__(self) -> int:
         return len(self._hooks)
 
+    def __repr__(self) -> str:
+        return repr(OrderedDict(self.items()))
+
 
 class Hooked:
     """A callable whose calls hooks observe and change: `forward` computes a call's result."""

@@ -187,14 +187,15 @@ class inference_mode(_GradMode):
 # ---- autocast ----
 
 
-def device_is_here(device: DeviceLike, name: str) -> bool:
-    """Whether a device for mixed precision exists; warns for a GPU where there is none."""
+def device_is_here(device: DeviceLike, name: str, enabled: bool) -> bool:
+    """Whether a device for mixed precision exists; warns if it is `enabled` for a GPU where there is none."""
     try:
         device_of(device)
     except ValueError:
         if str(device).partition(":")[0] != "cuda":
             raise
-        warnings.warn(f"{name}: device_type is 'cuda', but CUDA is not available; it is disabled", stacklevel=3)
+        if enabled:
+            warnings.warn(f"{name}: device_type is 'cuda', but CUDA is not available; it is disabled", stacklevel=3)
         return False
     return True
 
@@ -227,8 +228,7 @@ class autocast:
             device_type, dtype = None, device_type
         elif isinstance(device_type, bool):
             enabled, device_type = device_type, None
-        if not device_is_here(device_type, "autocast"):
-            enabled = False
+        self._device_is_here = device_is_here(device_type, "autocast", enabled)
         low = bfloat16 if dtype is None else as_dtype("autocast", dtype)
         if low not in (float16, bfloat16):
             raise TypeError(f"autocast: dtype must be genesis.bfloat16 or genesis.float16, got {dtype!r}")
@@ -236,6 +236,7 @@ class autocast:
 
     def __enter__(self) -> None:
         low = type(thread_state).autocast if self._dtype is None else self._dtype
+        low = low if self._device_is_here else thread_state.autocast
         thread_state.autocasts += (low,)  # no call until the next line, and so no interrupt
         thread_state.autocast = low
 

@@ -1,6 +1,7 @@
 """The ways in which PyTorch's functions may be called: names of arguments, forms of sizes, 0-d tensors. Values are torch's."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -91,6 +92,11 @@ def test_mixed_precision_for_a_gpu_that_is_not_there_warns_and_is_off():
         assert (genesis.ones(2, 2) @ genesis.ones(2, 2)).dtype is genesis.float32
     with pytest.warns(UserWarning, match="CUDA is not available"):
         assert not genesis.amp.GradScaler("cuda").is_enabled()
+    x = genesis.ones(2, 2)
+    with warnings.catch_warnings(), genesis.autocast("cpu"):
+        warnings.simplefilter("error")
+        with genesis.autocast("cuda", enabled=False):  # says nothing of the CPU
+            assert (x @ x).dtype is genesis.bfloat16 and not genesis.amp.GradScaler("cuda", enabled=False).is_enabled()
     with pytest.raises(ValueError, match="not available"):
         genesis.autocast("nonsense")
 
