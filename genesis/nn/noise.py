@@ -54,7 +54,7 @@ def _channel_dropout(axes: int, extents: str, single: str) -> AnyFunction:
 
     def channel_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         lead = 2 if axes == 2 or input.ndim == axes + 2 else 1
-        if input.ndim < lead or axes == 1 and input.ndim > 3:
+        if input.ndim < lead or (axes == 1 and input.ndim not in (2, 3)):
             raise ValueError(f"{name}: input must be (n, c, {extents}) or {single}, got shape {input.shape}")
         _probability(name, p)
         if not training or p == 0:

@@ -174,12 +174,12 @@ class profile:
         before = self.current_action
         flush_all()
         self._end_step()
+        self.step_num += 1
+        self.current_action = self._action()
         if before is ProfilerAction.RECORD_AND_SAVE and self.schedule is not None:
             timeline.spans = None
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)
-        self.step_num += 1
-        self.current_action = self._action()
         self._is_seen |= before is ProfilerAction.RECORD_AND_SAVE
         self._switch()
 

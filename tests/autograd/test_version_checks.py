@@ -211,7 +211,8 @@ def copies_of_operands(lib, x):
 
 
 SILENT = [copies_of_operands, a_view_nobody_has_written, its_own_operand, looked_at_between, a_quotient, activation_in_place,
-          a_norm_activated_in_place, a_value_nobody_reads, a_sum_in_a_loop, chained_assignments, after_a_clone, a_step_between, through_data]
+          a_norm_activated_in_place, a_value_nobody_reads, a_sum_in_a_loop, chained_assignments, after_a_clone, a_step_between,
+          through_data]
 
 
 @pytest.mark.parametrize("program", RAISING)

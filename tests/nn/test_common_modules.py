@@ -123,7 +123,8 @@ def test_the_padding_row_is_zeros_and_stays():
 
 
 @pytest.mark.parametrize(("layer", "shape", "axes"), [
-    ("Dropout1d", (50, 40, 3), 1), ("Dropout2d", (50, 40, 2, 3), 2), ("Dropout2d", (400, 2, 3), 2),
+    ("Dropout1d", (50, 40, 3), 1), ("Dropout2d", (50, 40, 2, 3), 2), ("Dropout2d", (50, 40, 3), 1),
+    ("Dropout3d", (400, 1, 2, 3), 3),
 ])
 def test_dropout_takes_whole_channels(layer, shape, axes):
     genesis.manual_seed(0)

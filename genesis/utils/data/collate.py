@@ -27,8 +27,9 @@ def default_collate(batch: Sequence[Tree]) -> Tree:
     """The batch of a list of samples: tensors, arrays and numbers are stacked along a new first axis.
 
     Dicts, named tuples, dataclasses and lists keep their type and tuples become lists, collated part by part; strings
-    stay a list. Python floats become float64. `default_collate_fn_map` has a function for each leaf class; users
-    may add classes. Raises TypeError for samples of other types, ValueError if shapes or lengths differ.
+    stay a list, or form a tuple where the samples are sequences. Python floats become float64. `default_collate_fn_map`
+    has a function for each leaf class; users may add classes. Raises TypeError for samples of other types, ValueError if
+    shapes or lengths differ.
 
     >>> default_collate([{"x": genesis.ones(2), "label": 3}, {"x": genesis.zeros(2), "label": 4}])
     {'x': tensor([[1., 1.],
@@ -43,10 +44,13 @@ def collate(batch: Sequence[Tree], *, collate_fn_map: Kinds | None = None) -> Tr
     function = kinds.get(type(first)) or next((kinds[kind] for kind in kinds if isinstance(first, kind)), None)
     if function is not None:
         return function(batch, collate_fn_map=collate_fn_map)
-    if isinstance(first, list | tuple) and any(len(sample) != len(first) for sample in batch):
-        raise ArgumentError(f"default_collate: samples have {sorted({len(s) for s in batch})} parts; want as many in each")
+    kind: Any = list
+    if isinstance(first, list | tuple):
+        kind = tuple  # strings of sequences form tuples, those of dicts lists
+        if any(len(sample) != len(first) for sample in batch):
+            raise ArgumentError(f"default_collate: samples have {sorted({len(s) for s in batch})} parts; want as many in each")
     return _by_parts(
-        first, lambda read: collate([read(sample) for sample in batch], collate_fn_map=collate_fn_map), "default_collate")
+        first, lambda read: collate(kind([read(sample) for sample in batch]), collate_fn_map=collate_fn_map), "default_collate")
 
 
 def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: Kinds | None = None) -> Tensor:
@@ -74,9 +78,9 @@ def collate_int_fn(batch: Sequence[int], *, collate_fn_map: Kinds | None = None)
     return from_data(list(batch))
 
 
-def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Kinds | None = None) -> list[Any]:
-    """A list."""
-    return list(batch)
+def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Kinds | None = None) -> Sequence[Any]:
+    """The strings themselves."""
+    return batch
 
 
 Kinds = dict[Any, Callable[..., Any]]

@@ -95,3 +95,9 @@ def test_what_does_not_fit_says_so():
         default_collate([[1, 2], [3]])
     with pytest.raises(TypeError, match="cannot put samples of type object into one batch; give the loader a collate_fn"):
         default_collate([object()])
+
+
+def test_strings_of_tuples_are_a_tuple_and_those_of_dicts_a_list():
+    for samples in ([(1, "a"), (2, "b")], [{"n": "a"}, {"n": "b"}], ["a", "b"], [([1, "a"],), ([2, "b"],)]):
+        found, expected = default_collate(samples), torch.utils.data.default_collate(samples)
+        assert repr(found) == repr(expected)
