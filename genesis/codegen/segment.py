@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from genesis.ir.symbolic_sizes import Symbols
+from genesis.ir.unguarded import maximum
 from genesis.lower.allocate import ALIGNMENT
 from genesis.lower.schedule import Location, Schedule
 from genesis.lower.stages import HostCall
@@ -79,6 +81,10 @@ class SlotMap:
         self.keep.append(values)
         return int(values.ctypes.data)
 
+    def made_table(self, make: Callable[[Any], np.ndarray], argument: Any) -> BlockWord:
+        """The table that a function makes."""
+        return self.table(make(argument))
+
     def workspace(self, nbytes: int) -> Slot:
         """Memory after the arena, for the duration of a launch."""
         # Launches run one after the other, so they share one workspace.
@@ -97,7 +103,7 @@ class SlotMap:
         return part
 
     def _behind_arena(self, offset: int, nbytes: int) -> Slot:
-        self.workspace_bytes = max(self.workspace_bytes, offset + nbytes)
+        self.workspace_bytes = maximum(self.workspace_bytes, offset + nbytes)
         return Slot(self.arena_slot, self.schedule.arena_bytes + offset)
 
     def partial_sum(self, value: int, part: int, nbytes: int, offset: int = 0) -> Slot:
@@ -109,3 +115,12 @@ class SlotMap:
         if found.kind == "arena":
             return Slot(self.arena_slot, found.position + offset)
         return Slot(found.position + (self.output_slot if found.kind == "output" else 0), offset)
+
+
+class SymbolicSlots(SlotMap):
+    """The slots of a program of symbolic sizes, each filling of which owns memory of its own."""
+
+    def __init__(self, symbols: Symbols, *of_program: Any) -> None:
+        super().__init__(*of_program)
+        self.room: Callable[..., Any] = partial(symbols.effect, "memory.room")  # type: ignore[method-assign]
+        self.made_table: Callable[..., Any] = partial(symbols.effect, "memory.made_table")  # type: ignore[method-assign]

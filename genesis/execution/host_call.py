@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 class Caller(Protocol):
     """A plan, as far as host calls need it."""
 
-    lowered: Lowered
     inputs: list[int]
     sizes: list[int]
     host_calls: dict[int, BoundCall]  # by node, since their first run
+
+    @property
+    def lowered(self) -> Lowered: ...
 
 
 @unwatched

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from genesis.codegen.segment import DeviceProgram, Segment
@@ -30,13 +30,16 @@ SEARCHES = [1]  # per program, this many runs that write over memory search its 
 KNOWN = 2  # tensors that may share a result's memory during a replay: the replaced one and the returned one
 
 
-def verified(lowered: Lowered, saved: int, segments: Sequence[Segment], arena_bytes: int, device: Device) -> list[Segment]:
+def verified(
+    lower: Callable[[], Lowered], saved: int, segments: Sequence[Segment], arena_bytes: int, device: Device
+) -> list[Segment]:
     """The segments; under VERIFY, of a program that has been verified, and wrapped so that each run is checked.
 
     Raises MemoryPlanError.
     """
     if not VERIFY[0]:
         return [*segments]
+    lowered = lower()
     verify(lowered, saved)
     if arena_bytes < lowered.schedule.arena_bytes:
         raise MemoryPlanError(f"an arena of {lowered.schedule.arena_bytes} bytes is to lie in {arena_bytes}")

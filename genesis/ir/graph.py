@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from genesis.ir.annotations import Key, Options, Scalar
 from genesis.ir.dtypes import DType, refuse_complex_number
 from genesis.ir.shapes import Shape, numel
+from genesis.ir.symbolic_sizes import Size
 
 MOST_BYTES = 1 << 48  # the address space of a process on today's processors
 _NO_ATTRS: Options = {}
@@ -208,7 +209,7 @@ def verify(nodes: Sequence[Node], outputs: Iterable[int]) -> None:
         for i in node.inputs:
             if not 0 <= i < index:
                 raise VerificationError(f"%{index} {node.op} reads %{i}, which does not come before it")
-        if not isinstance(node.shape, tuple) or any(not isinstance(e, int) or e < 0 for e in node.shape):
+        if not isinstance(node.shape, tuple) or any(not isinstance(e, int | Size) or e < 0 for e in node.shape):
             raise VerificationError(f"%{index} {node.op} has shape {node.shape!r}")
     for index in outputs:
         if not 0 <= index < len(nodes):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import Shape, numel
+from genesis.ir.unguarded import minimum
 from genesis.lower.group import COLUMN, FINAL, FULL, Axis
 from genesis.lower.index_map import IndexMap
 from genesis.lower.kernel import REDUCTIONS, Access, Instruction, InstructionAttrs, Kernel, KernelArg, shared_word
@@ -189,7 +190,7 @@ def _lane_score(
     extent, reduced = axes[axis]
     steps = [(weight, strides[axis]) for weight, strides in accesses]
     score = sum(weight * _ACCESS_SCORE.get(s, GATHERED) for weight, s in steps)
-    score = (score + 1 / 3) * min(extent, 16) / 16  # an axis shorter than a vector does not fill it
+    score = (score + 1 / 3) * minimum(extent, 16) / 16  # an axis shorter than a vector does not fill it
     if reduced and unroll:
         row = numel(extent for extent, reduced in axes if reduced)
         score *= row / (row + HORIZONTAL_REDUCE)
@@ -256,7 +257,7 @@ class _Binder:
     def __init__(self, axes: Sequence[Axis], order: Sequence[int], vectors: _Vectors) -> None:
         self.order, self.strided, self.tiled_accesses = order, vectors.strided, frozenset(vectors.tiled_accesses)
         self.reduced = frozenset(a for a, (_, reduced) in enumerate(axes) if reduced)
-        self.unrolled: Mapping[int, int] = {order.index(a): axes[order.index(a)][0] for a in sorted(vectors.unrolled)}
+        self.unrolled: Mapping[int, int] = {order.index(a): int(axes[order.index(a)][0]) for a in sorted(vectors.unrolled)}
         self.instructions: list[Instruction] = []
         self.words = [shared_word("extent", extent) for extent, _ in axes]
         self.words += [KernelArg("block"), KernelArg("blocks")] if vectors.lane is not None else []
@@ -313,7 +314,7 @@ class _Binder:
         key = raw.storage, raw.dtype, backwards, at.strides
         if key not in self.stride_words:
             self.stride_words[key] = tuple([
-                s if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(shared_word("stride", s))
+                int(s) if known(s, axis, axis == last) or (s, axis) == (-1, backwards) else self._word(shared_word("stride", s))
                 for axis, s in enumerate(at.strides[a] for a in self.order)])
         return Access(pointer, self.stride_words[key], raw.dtype)
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from math import inf
 from operator import mul
 from typing import NamedTuple, TypeGuard
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
+from genesis.ir.unguarded import computed, maximum, may_exceed, minimum
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product, Stage
 from genesis.lower.target import Target
@@ -95,7 +97,7 @@ class _Search:
         if self.target.sequential_tiles is not None:
             return True
         end = min(at + LONGEST, len(self.stages))
-        return 2 * (self.written[end] - self.written[at]) >= LEAST_SAVED
+        return may_exceed(2 * (self.written[end] - self.written[at]), LEAST_SAVED - 1)
 
     def loop(self, at: int, points: int, end: int | None = None) -> _Found | None:
         """The loop over the chain that begins with stage `at`, before stage `end` if given; None if it saves nothing."""
@@ -203,17 +205,22 @@ class _Search:
         least = max((-(-LEAST_ROWS * points // (products * m)) for products, m in by_rows), default=1)
         point = _live_bytes(self.nodes, calls) // points
         by_image = not by_rows and any(isinstance(call, Product) for call in calls)
-        if least * point > max(MOST if by_image else 2 * CACHE, most):
+        if least * point > maximum(MOST if by_image else 2 * CACHE, most):
             return None
-        wanted = max(least, CACHE // max(point, 1))
+        wanted = maximum(least, CACHE // maximum(point, 1))
         rounds = -(-points // (wanted * self.target.planned))
         tile = -(-points // (rounds * self.target.planned))
         # A tile must lie within one matrix of a batch, and all parts of a sum must have equally many terms.
         within = [points // products for products, _ in by_rows if products > 1]
         within += [points for call in calls if isinstance(call, Product) and call.summed]
         if within:
-            tile = next(t for t in range(min(tile, *within), 0, -1) if not any(extent % t for extent in within))
+            tile = computed(_divisor, tile, within, bounds=(1, inf))
         return tile
+
+
+def _divisor(most: int, extents: Sequence[int]) -> int:
+    """The greatest common divisor of `extents` up to `most`."""
+    return next(t for t in range(min(most, *extents), 0, -1) if not any(extent % t for extent in extents))
 
 
 def _by_rows(call: KernelCall | Product, points: int) -> TypeGuard[Product]:
@@ -253,7 +260,7 @@ def _alone(call: Product, threads: int) -> Loop:
 
 def _divided(loop: Loop, threads: int) -> Loop:
     """The loop, with partial sums for `threads` threads if it accumulates over its tiles."""
-    return loop._replace(partials=min(threads, loop.tiles)) if loop.sums else loop
+    return loop._replace(partials=minimum(threads, loop.tiles)) if loop.sums else loop
 
 
 def _live_bytes(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) -> int:
@@ -263,7 +270,7 @@ def _live_bytes(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) ->
     live: set[int] = set()
     for at, call in enumerate(calls):
         live.update(call.writes)
-        most = max(most, sum(nodes[value].nbytes for value in live))
+        most = maximum(most, sum(nodes[value].nbytes for value in live))
         live = {value for value in live if last.get(value, -1) > at}
     return most
 
@@ -279,5 +286,5 @@ def _packed_again(call: Product, loop: Loop, threads: int) -> float:
     """The elements that tiles of rows pack beyond what the undivided product would pack."""
     m, n, k = call.extents
     products = numel(call.batch)
-    alone = products * min(threads * n, n + (threads - 1) * m)
-    return 0 if products >= loop.points else max(0, loop.tiles * n - alone) * k
+    alone = products * minimum(threads * n, n + (threads - 1) * m)
+    return 0 if products >= loop.points else maximum(0, loop.tiles * n - alone) * k

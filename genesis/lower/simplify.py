@@ -8,14 +8,17 @@ no elements, no matrix product that is only read transposed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from genesis.ir.annotations import Key, Scalar
+from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides, numel
+from genesis.ir.unguarded import computed
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.rewriting import Simplified, base_of, live_nodes, only_live, readers_of, without_dead
 from genesis.ops.contraction import exchanged
@@ -254,8 +257,15 @@ def _constant_folded(node: Node, kept: Sequence[Node]) -> Node:
     values = [_constant(kept, i) for i in node.inputs]
     if any(value is None for value in values):
         return node
-    assert row.reference is not None
-    with np.errstate(all="ignore"):
-        arrays = widened_arrays([np.asarray(value, kept[i].dtype.numpy) for value, i in zip(values, node.inputs, strict=True)])
-        result = np.asarray(row.reference(node, *arrays)).astype(node.dtype.numpy).item()
+    result = computed(partial(_folded, node, [kept[i].dtype for i in node.inputs]), *values)
     return Node("constant", (), {"value": result, "weak": False}, (), node.dtype)
+
+
+def _folded(node: Node, dtypes: Sequence[DType], *values: Scalar) -> Scalar:
+    """What a node computes of literals."""
+    reference = PRIMITIVES[node.op].reference
+    assert reference is not None
+    with np.errstate(all="ignore"):
+        arrays = widened_arrays([np.asarray(value, dtype.numpy) for value, dtype in zip(values, dtypes, strict=True)])
+        result: Scalar = np.asarray(reference(node, *arrays)).astype(node.dtype.numpy).item()
+    return result

@@ -102,12 +102,17 @@ def _read_now(content: bytes, target: Target) -> Lowered | None:
         return None
 
 
+def is_built_in(nodes: Sequence[Node]) -> bool:
+    """Whether a graph has no user's own operation."""
+    return all([PRIMITIVES[op] is _ROWS.get(op) for op in {node.op for node in nodes}])
+
+
 def _name(
     nodes: Sequence[Node], outputs: Sequence[int], target: Target, scalars: Sequence[DType], saved: Sequence[int],
     awaited: Sequence[int] = (),
 ) -> str | None:
     """The digest of everything that lowering depends on; None if that is not only numbers, names and lists of them."""
-    if any([PRIMITIVES[op] is not _ROWS.get(op) for op in {node.op for node in nodes}]):  # a user's own operation
+    if not is_built_in(nodes):
         return None
     surroundings = sys.version, np.__version__, passes(), repr(speeds()), get_default_dtype().name
     asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved], [*awaited]

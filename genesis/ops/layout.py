@@ -205,8 +205,11 @@ def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None
     tensor([1, 3, 5])
     """
     dim = normalize_axis("slice", dim, len(at.shape))
-    first, last, step = slice(start, end, step).indices(at.shape[dim])
-    extent = len(range(first, last, step))
+    if start is not None and end is not None and step == 1 and 0 <= start <= end <= at.shape[dim]:
+        first, extent = start, end - start
+    else:
+        first, last, step = slice(start, end, step).indices(at.shape[dim])
+        extent = len(range(first, last, step))
     return Layout(
         (*at.shape[:dim], extent, *at.shape[dim + 1 :]),
         (*at.strides[:dim], at.strides[dim] * step, *at.strides[dim + 1 :]),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache, reduce
 from itertools import combinations
-from math import gcd
 from operator import add
 
 import numpy as np
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
+from genesis.ir.unguarded import gcd
 from genesis.ops.conversion import rewritten
 from genesis.ops.correlation import block, windows_convolved
 from genesis.ops.layout import Layout, contiguous_layout, layout_in, select_layout, slice_layout, unflatten_layout

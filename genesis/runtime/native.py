@@ -18,6 +18,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from genesis.ir.symbolic_sizes import Size
+from genesis.ir.unguarded import maximum, minimum, over
 from genesis.runtime import executor_ir
 from genesis.runtime.completion import Completion, Fault
 from genesis.runtime.counters import counts
@@ -121,16 +123,23 @@ class NativeProgram:
     )
 
     def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
-        packer = struct.Struct("=Q" + slot_format)  # the run's own slot comes first
-        self._clock = array("q", [0]) * (2 * len(launches) + 2)
-        layout = ProgramLayout(packer.size // 8 - RUN_SLOTS)
-        layout.end(launches, self._clock.buffer_info()[0])
-        self._words = layout.assembled()
-        self.address = self._words.buffer_info()[0]
+        layout = ProgramLayout(len(slot_format))
+        layout.end(launches)
+        workers = max((launch.workers for launch in launches), default=1)
+        self._begin(array("Q", layout.words), layout.pointers, len(launches), slot_format, workers, keep)
+
+    def _begin(
+        self, words: array[int], pointers: Sequence[int], launches: int, slot_format: str, workers: int, keep: Iterable[object]
+    ) -> None:
+        """Relocate the words to where they are."""
+        self._words, self._clock = words, array("q", bytes(8 * (2 * launches + 2)))
+        self.address, words[CLOCK] = words.buffer_info()[0], self._clock.buffer_info()[0]
+        for index in pointers:
+            words[index] = self.address + 8 * words[index]
         self._slot_format = slot_format
-        self._pack_into = packer.pack_into
+        self._pack_into = _packer(slot_format)
         self._run = _native_run()
-        self._workers = max((launch.workers for launch in launches), default=1)
+        self._workers = workers
         self._keep = tuple(keep)
         self._is_prepared = False  # its slots are set for a run that has not ended
 
@@ -183,14 +192,45 @@ class NativeProgram:
         return [after - before for before, after in itertools.pairwise(times)]
 
 
+class SymbolicProgram:
+    """A program of symbolic sizes: `varying` are the number of its workers and the words that depend on them."""
+
+    __slots__ = ("_fixed", "_keep", "_places", "_words", "varying")
+
+    def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
+        layout = ProgramLayout(len(slot_format))
+        layout.end(launches)
+        self._places = [place for place, word in enumerate(layout.words) if type(word) is Size]
+        self.varying = [functools.reduce(maximum, [launch.workers for launch in launches], 1)]
+        self.varying += [layout.words[place] for place in self._places]
+        self._words = array("Q", [0 if type(word) is Size else word for word in layout.words])
+        self._fixed, self._keep = (layout.pointers, len(launches), slot_format), tuple(keep)
+
+    def filled(self, varying: Sequence[int], keep: Iterable[object]) -> NativeProgram:
+        """The program with these numbers in place of `varying`, and memory that words point to."""
+        workers, *values = varying
+        words = self._words[:]
+        for place, value in zip(self._places, values, strict=True):
+            words[place] = value & _MASK
+        program = NativeProgram.__new__(NativeProgram)
+        program._begin(words, *self._fixed, workers, (*self._keep, *keep))
+        return program
+
+
+@functools.lru_cache(256)
+def _packer(slot_format: str) -> Callable[..., None]:
+    return struct.Struct("=Q" + slot_format).pack_into  # the run's own slot comes first
+
+
 _HEADER_WORDS = 8
+CLOCK = 7
 FAULT_OFFSET = 8 * _HEADER_WORDS
 SLOTS_OFFSET = FAULT_OFFSET + 8 * executor_ir.FAULT_WORDS
 _FAULT = struct.Struct(f"={executor_ir.FAULT_WORDS}q")
 RUN_SLOTS = 1
+_MASK = (1 << 64) - 1
 # This needs the placement of workers (`system_ir`), else caller and worker alternate on one processor.
 _CHUNKS = 4  # per worker: a fast worker takes more of them
-_MASK = (1 << 64) - 1
 _WANTED = "an int, a Slot that slot_format has, FAULT, or a tuple of words"
 
 
@@ -217,10 +257,10 @@ class ProgramLayout:
         words = self.words
         start, nested = len(words), []
         for word in arguments:
-            if type(word) is int:
-                words.append(word & _MASK)
+            if type(word) is int or type(word) is Size:
+                words.append(_bits(word))
             elif type(word) is Slot and 0 <= word.number < self._slots:
-                self.relocations.append((len(words), word.number + RUN_SLOTS, word.offset & _MASK))
+                self.relocations.append((len(words), word.number + RUN_SLOTS, _bits(word.offset)))
                 words.append(0)
             elif type(word) is Symbol:
                 self.symbols[len(words)] = word.name
@@ -246,7 +286,7 @@ class ProgramLayout:
             self.words.append(block.items)
         return table
 
-    def end(self, launches: Sequence[NativeLaunch], clock: int = 0) -> None:
+    def end(self, launches: Sequence[NativeLaunch]) -> None:
         """Lay out the launches, tables and relocations."""
         words = self.words
         tables = [self.table(launch.blocks) for launch in launches]
@@ -263,18 +303,13 @@ class ProgramLayout:
             words += (slot, offset)
         words[:_HEADER_WORDS] = (
             *(len(launches), launches_at, len(self.relocations), relocations_at),
-            *(SLOTS_OFFSET // 8, FAULT_OFFSET // 8, team.address, clock),
+            *(SLOTS_OFFSET // 8, FAULT_OFFSET // 8, team.address, 0),
         )
         self.pointers += (1, 3, 4, 5)
 
-    def assembled(self) -> array[int]:
-        """The whole program, relocated to its memory."""
-        words = self.words
-        program = array("Q", words)
-        base = program.buffer_info()[0]
-        for index in self.pointers:
-            program[index] = base + 8 * program[index]
-        return program
+
+def _bits(word: int) -> int:
+    return word & _MASK if type(word) is int else word  # a symbolic one's are taken when it is known
 
 
 def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
@@ -282,6 +317,6 @@ def _chunks(launch: NativeLaunch) -> tuple[int, int, int, bool]:
     if launch.numbered and len(launch.blocks) != 1:
         raise ValueError(f"NativeLaunch: numbered chunks need exactly one block, not {len(launch.blocks)}")
     total = sum(block.items for block in launch.blocks)
-    workers = max(1, min(launch.workers, launch.numbered or total))
-    chunks = launch.numbered or (1 if workers == 1 else min(_CHUNKS * workers, total))
+    workers = maximum(1, minimum(launch.workers, launch.numbered or total))
+    chunks = launch.numbered or over(workers, 1, minimum(_CHUNKS * workers, total), 1)
     return total, workers, chunks, bool(launch.numbered)

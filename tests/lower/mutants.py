@@ -42,7 +42,8 @@ def recorded_programs() -> Iterator[list[Recorded]]:
     """Each program that is made inside and run."""
     found: list[Recorded] = []
 
-    def recording(lowered, saved, segments, arena_bytes, device):
+    def recording(lower, saved, segments, arena_bytes, device):
+        lowered = lower()
         spans = [_bytes_of(lowered.nodes[value]) for value in lowered.inputs]
 
         def run(values, *around, **changes):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from genesis.codegen.segment import SlotMap
 from genesis.ir.shapes import numel
+from genesis.ir.unguarded import computed
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import KernelArg
 from genesis.lower.stages import Product
@@ -50,6 +51,10 @@ def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> Bloc
 
 
 def _bits(value: float) -> int:
+    return computed(_double, value)  # type: ignore[no-any-return]
+
+
+def _double(value: float) -> int:
     return int.from_bytes(struct.pack("=d", value), "little", signed=True)
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from genesis.codegen.cpu.kernel_args import Work, argument, followers
 from genesis.codegen.cpu.loops import LOOP, blocks_in_loop, combine_source, loop_launches
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, name_of, tile_bytes, tile_rows, tile_side, width_of
-from genesis.codegen.segment import Segment, SlotMap
+from genesis.codegen.segment import Segment, SlotMap, SymbolicSlots
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
+from genesis.ir.unguarded import maximum, minimum, over, symbols_of
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import PARALLEL_COST
 from genesis.lower.kernel import Kernel, KernelArg, of_code
@@ -22,7 +23,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, NativeProgram, Slot
+from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, NativeProgram, Slot, SymbolicProgram
 
 if TYPE_CHECKING:
     from genesis.codegen.cpu.emit import emit_finish, emit_kernel
@@ -47,9 +48,12 @@ def assemble(
     threads: int, device: Device,
 ) -> tuple[list[Segment], int]:
     """The program, and the bytes that its arena needs: the schedule's, and workspace behind it. See `codegen.backend`."""
-    slots = SlotMap(schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule))
+    symbols = symbols_of(nodes)
+    of_program = schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule)
+    slots = SlotMap(*of_program) if symbols is None else SymbolicSlots(symbols, *of_program)
     sources = sources_of(nodes, schedule)
     addresses = dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
+    make: Any = NativeProgram if symbols is None else SymbolicProgram
     segments: list[Segment] = []
     launches: list[NativeLaunch] = []
     numbers: list[int] = []
@@ -59,14 +63,14 @@ def assemble(
             launches += found
         else:
             if launches:
-                segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
+                segments.append(Segment(make(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
                 launches, numbers = [], []
             [call] = stage
             assert isinstance(call, HostCall)
             segments.append(Segment(None, call))
         numbers += [number] * (len(launches) - len(numbers))
     if launches:
-        segments.append(Segment(NativeProgram(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
+        segments.append(Segment(make(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
     return segments, schedule.arena_bytes + slots.workspace_bytes
 
 
@@ -145,16 +149,16 @@ def _kernel_launches(
     kernel = calls[0].kernel
     cost = sum(_cost(call) for call in calls)
     # Waking the team takes 2 us, from sleep 20: a small step's largest kernel took 7.1 us with it, 5.4 alone.
-    workers = threads if cost > PARALLEL_COST else 1
+    workers = over(cost, PARALLEL_COST, threads, 1)
     unrolled = _blocks(calls)
     points = sum(numel(call.extents) for call in calls)
     room = slots.workspaces()
-    partials = max(LEAST_PARTIALS, min(MOST_PARTIALS, cost // PARTIAL_COST)) if cost > PARALLEL_COST else 1
+    partials = over(cost, PARALLEL_COST, maximum(LEAST_PARTIALS, minimum(MOST_PARTIALS, cost // PARTIAL_COST)), 1)
     # Where rows are added at computed indices, each item visits all of them: beyond a narrow piece of a row the processor
     # prefetches what another worker is writing. Two pieces of 512 numbers take 430 us, eight of 128 640.
     along_rows = kernel.lane_is_innermost and not kernel.lane_is_reduced
-    shares = partials if kernel.has_totals else (1 if along_rows else SHARES) * workers if workers > 1 else 1
-    blocks = [_block(call, slots, workers, shares * numel(call.extents) / max(points, 1), unrolled, addresses, room)
+    shares = partials if kernel.has_totals else over(workers, 1, (1 if along_rows else SHARES) * workers, 1)
+    blocks = [_block(call, slots, workers, shares * numel(call.extents) / maximum(points, 1), unrolled, addresses, room)
               for call in calls]
     launches = [NativeLaunch(addresses[name_of(kernel, unrolled)], blocks, workers)]
     if kernel.has_totals:
@@ -177,22 +181,22 @@ def _block(
 ) -> Block:
     """The argument block of a call, divided into about the wanted number of parts; all calls' items take equally long."""
     kernel = call.kernel
-    parts = max(1, round(wished))
+    parts = maximum(1, round(wished))
     neighbours = unrolled if kernel.tiled is None else {kernel.tiled: tile_rows(kernel)}
     items = numel(-(-call.extents[a] // neighbours.get(a, 1)) for a in kernel.outer)
     size = count = 1
     if kernel.lane is not None and not kernel.lane_is_reduced:
         extent = call.extents[kernel.lane]
-        wanted = max(1, parts // max(items, 1))
-        size = max(BLOCK_QUANTUM, -(-extent // (wanted * BLOCK_QUANTUM)) * BLOCK_QUANTUM)
+        wanted = maximum(1, parts // maximum(items, 1))
+        size = maximum(BLOCK_QUANTUM, -(-extent // (wanted * BLOCK_QUANTUM)) * BLOCK_QUANTUM)
         if kernel.has_totals:
-            size = min(size, FINAL_BLOCK)
+            size = minimum(size, FINAL_BLOCK)
         if kernel.tiled in kernel.outer:
             size = tile_side(kernel)
-        count = max(1, -(-extent // size))
+        count = maximum(1, -(-extent // size))
         items *= -(-extent // size)
     # Kernels with totals divide their items into shares themselves, each with partial results of its own.
-    shares = max(1, min(parts, items))
+    shares = maximum(1, minimum(parts, items))
     work = Work(size, count, workers, items, shares)
 
     def word(number: int, w: KernelArg) -> BlockWord:
@@ -210,7 +214,7 @@ def _product_launch(
     dtype = product.operand_dtype(nodes, call)
     m, n, k = call.extents
     products = numel(call.batch)
-    workers = threads if call.epilogue or 2 * products * m * n * k > 3 * PARALLEL_COST else 1
+    workers = threads if call.epilogue else over(2 * products * m * n * k, 3 * PARALLEL_COST, threads, 1)
     cut = product.panels(dtype, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
     a, b, c = (slots.address(x.value, x.layout.offset * nodes[x.value].dtype.itemsize) for x in (call.a, call.b, call.c))
     per_worker = sum(product.packed(call, dtype, cut))

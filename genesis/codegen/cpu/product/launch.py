@@ -13,6 +13,7 @@ from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
+from genesis.ir.unguarded import minimum, over
 from genesis.lower.index_map import LEAST_RUN, PLAIN, Digits, digits_of, run_of
 from genesis.lower.operands import has_adjacent_pairs
 from genesis.lower.stages import Matrix, Product
@@ -83,9 +84,10 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows
 
     # One panel per worker: two or four made weight gradients 3 and 10% slower.
     by_rows, by_columns = cut(m, tile.rows), cut(n, tile.columns)
-    if whole_rows or cost(by_rows[1], n) <= cost(m, by_columns[1]):
+    if whole_rows:
         return Panels(*by_rows, False)
-    return Panels(*by_columns, True)
+    costs = cost(by_rows[1], n), cost(m, by_columns[1])
+    return Panels(over(*costs, by_columns[0], by_rows[0]), over(*costs, by_columns[1], by_rows[1]), over(*costs, 1, 0))
 
 
 def block(
@@ -161,14 +163,14 @@ def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     tile = tile_of(dtype)
     m, n, _ = call.extents
     depth = _evenly(elements(call), depth_of(tile), tile.lanes)
-    rows = min(_rows(tile, 0), m if cut.by_columns else cut.height)
-    columns = min(COLUMNS, cut.height if cut.by_columns else n)
+    rows = minimum(_rows(tile, 0), over(cut.by_columns, 0, m, cut.height))
+    columns = minimum(COLUMNS, over(cut.by_columns, 0, cut.height, n))
     blocks = ((rows, tile.rows), (columns, tile.columns))
     a, b = (tile.itemsize * -(-lines // size) * size * (depth + tile.lanes) for lines, size in blocks)
     return a, b
 
 
-def _reads_in_place(call: Product, a: Stored, tile: RegisterTile, cut: Panels) -> bool:
+def _reads_in_place(call: Product, a: Stored, tile: RegisterTile, cut: Panels) -> int:
     """Whether A is read in place: few columns would reuse it packed, or not many and its rows are contiguous, less than a page
     apart.
 
@@ -176,10 +178,11 @@ def _reads_in_place(call: Product, a: Stored, tile: RegisterTile, cut: Panels) -
     """
     m, n, _ = call.extents
     # Measured: 0.6% of a GPT step, 6% of the MLP's first product. Of 768 columns packed strips are 2 to 5% faster.
-    strips = (cut.height if cut.by_columns else n) / tile.columns
+    columns = over(cut.by_columns, 0, cut.height, n)
     close = not a.is_transposed and a.distance * tile.itemsize < PAGE
-    is_whole = not a.run and not (call.pairs and a.is_transposed)
-    return is_whole and m % heights(tile)[0] == 0 and (strips <= NARROW or (close and strips <= WIDE))
+    if a.run or (call.pairs and a.is_transposed):
+        return 0
+    return over(1, m % heights(tile)[0], over(columns, (WIDE if close else NARROW) * tile.columns, 0, 1), 0)
 
 
 def _evenly(extent: int, most: int, unit: int) -> int:
@@ -248,7 +251,7 @@ def _strips(x: Matrix, tile: RegisterTile) -> int:
 
 def offsets(slots: SlotMap, digits: Digits) -> BlockWord:
     """The table of offsets of an axis's indices, one for all launches of a program."""
-    return slots.once(("offsets", digits), lambda: slots.table(offsets_of(digits)))
+    return slots.once(("offsets", digits), lambda: slots.made_table(offsets_of, digits))
 
 
 def offsets_of(digits: Digits) -> np.ndarray:

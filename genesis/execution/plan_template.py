@@ -1,0 +1,210 @@
+"""Plan templates: plans of symbolic sizes, filled in for programs that differ from earlier ones in sizes alone.
+
+Programs of ever new sizes, as of graphs or texts, have few *skeletons*: nodes without their integers. Once some programs of a
+skeleton were planned, the next one is planned for symbolic sizes: integers that have differed are inputs of the template, or
+follow from others as in all these examples. A later program is compared with that, and guards make sure that planning it would
+take the same steps (`ir/symbolic_sizes.py`): so what is filled in is, word by word, the plan that would be made.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from operator import add, mul, sub
+from typing import Any, NamedTuple
+
+from genesis.codegen.segment import SlotMap
+from genesis.ir.annotations import Key
+from genesis.ir.dtypes import get_default_dtype
+from genesis.ir.graph import Node
+from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Symbols
+from genesis.lower.allocate import Arena
+from genesis.lower.stored import is_built_in
+from genesis.runtime.groups import GROUPS
+from genesis.runtime.uninterrupted import uninterrupted
+from genesis.tracing.trace import Trace
+
+EXAMPLES = 3  # programs of a skeleton that are planned by themselves
+COST = 3  # plans that one takes as long as to make and fill in a template
+AHEAD = 2  # templates of a skeleton that are made before any has paid
+MOST = 16  # templates of a skeleton, and
+SKELETONS = 256  # skeletons that are remembered
+
+Numbers = list[Any]  # of a program: its integers, and numbers in floating point
+
+
+class Skeleton:
+    """What is known of programs that differ in their numbers alone."""
+
+    __slots__ = ("examples", "filled", "made", "templates")
+
+    def __init__(self) -> None:
+        self.examples: list[Numbers] = []
+        self.templates: list[Template] = []  # the latest one first
+        self.made = self.filled = 0
+
+
+_skeletons: OrderedDict[Key, Skeleton] = OrderedDict()
+
+
+class Program(NamedTuple):
+    """A program as a skeleton with numbers."""
+
+    skeleton: Skeleton
+    nodes: Sequence[Node]
+    numbers: Numbers
+
+    def filled(self) -> Any:
+        """The plan by an earlier template; None if none fits."""
+        known = self.skeleton
+        for template in known.templates:
+            plan = template.filled(self.nodes, self.numbers)
+            if plan is not None:
+                known.filled += 1
+                known.templates = [template, *[other for other in known.templates if other is not template]]
+                return plan
+        return None
+
+    def planned(self, plan: Callable[[Sequence[Node]], Any]) -> Any:
+        """The plan that `plan` makes of nodes, by way of a new template if that is likely to pay."""
+        known = self.skeleton
+        if len(known.examples) < EXAMPLES:
+            known.examples.append(self.numbers)
+        elif known.made < AHEAD + known.filled // COST:
+            known.made += 1
+            template = uninterrupted(_template, self.nodes, [*known.examples, self.numbers], plan)
+            if template is not None:
+                known.templates = [template, *known.templates[: MOST - 1]]
+                return template.filled(self.nodes, self.numbers) or plan(self.nodes)
+        return plan(self.nodes)
+
+
+def program_of(trace: Trace, key: Key) -> Program | None:
+    """What is to be planned under `key` of a trace; None where no template is made."""
+    if trace.device.type != "cpu" or GROUPS:
+        return None
+    numbers: Numbers = []
+    kinds = tuple([number.__class__ for number in trace.scalars])
+    described = key, get_default_dtype(), kinds, *_described(trace.nodes, numbers)
+    try:
+        skeleton = _skeletons.setdefault(described, Skeleton())
+    except TypeError:  # an attribute that has no hash
+        return None
+    _skeletons.move_to_end(described)
+    if len(_skeletons) > SKELETONS:
+        _skeletons.popitem(last=False)
+    return Program(skeleton, trace.nodes, numbers)
+
+
+def _described(nodes: Sequence[Node], numbers: Numbers) -> Iterator[Key]:
+    """What describes a graph but for its numbers, which are appended to `numbers`."""
+    for node in nodes:
+        yield node.op, node.inputs, node.dtype, node.differentiable, len(node.shape)
+        numbers += node.shape
+        for name, value in node.attrs.items():
+            yield name
+            yield _part(value, numbers)
+
+
+def _part(value: Any, numbers: Numbers) -> Key:
+    kind = value.__class__
+    if kind is int or (kind is float and value):
+        numbers.append(value)
+        return kind
+    if kind is tuple:
+        return tuple([_part(part, numbers) for part in value])
+    return (kind, repr(value)) if isinstance(value, float | complex) else (kind, value)  # -0.0 is not 0.0
+
+
+def _with_numbers(value: Any, numbers: Iterator[Any]) -> Any:
+    """A value of an attribute with the next numbers in place of its own."""
+    kind = value.__class__
+    if kind is int or (kind is float and value):
+        return next(numbers)
+    return tuple([_with_numbers(part, numbers) for part in value]) if kind is tuple else value
+
+
+def _template(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template | None:
+    """The template for the last of the examples; None if there is none, as where a library takes no symbolic sizes."""
+    try:
+        return Template(nodes, examples, plan) if is_built_in(nodes) else None
+    except Exception:  # planning without symbols raises what is an error
+        return None
+
+
+class Template:
+    """A plan of symbolic sizes, as a function of a program's numbers."""
+
+    def __init__(self, nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> None:
+        symbols = Symbols()
+        numbers, self._places = _unified(symbols, examples)
+        if not self._places:
+            raise NotSymbolicError("nothing differs")
+        following = iter(numbers)
+        self._plan = symbolic = plan([_symbolic(node, following) for node in nodes])
+        varying = [segment.program.varying if segment.host is None else segment.host for segment in symbolic.segments]
+        result = symbols.text([varying, symbolic.outputs, symbolic.sizes, symbolic.arena_bytes])
+        check = f"numbers == {symbols.text(numbers)}"
+        ints = [number for number in numbers if number.__class__ is int]
+        self._fill = symbols.compiled("numbers", "arena", "memory", ints=ints, check=check, result=result)
+
+    def filled(self, nodes: Sequence[Node], numbers: Numbers) -> Any:
+        """The plan of a graph with these numbers; None if planning it might take other steps."""
+        memory = SlotMap(self._plan.lowered.schedule, 0, 0, 0)
+        try:
+            found = self._fill(*[numbers[place] for place in self._places], numbers, Arena(), memory)
+        except ZeroDivisionError:
+            return None
+        if found is None:
+            return None
+        varying, *sizes = found
+        segments = [
+            segment._replace(program=segment.program.filled(values, memory.keep)) if segment.host is None else
+            segment._replace(host=values) for segment, values in zip(self._plan.segments, varying, strict=True)]
+        return self._plan.filled(nodes, segments, *sizes)
+
+
+def _symbolic(node: Node, numbers: Iterator[Any]) -> Node:
+    shape = tuple([next(numbers) for _ in node.shape])
+    attrs = {name: _with_numbers(value, numbers) for name, value in node.attrs.items()}
+    symbolic = Node(node.op, node.inputs, attrs, shape, node.dtype, node.differentiable)
+    symbolic.origin = node.origin
+    return symbolic
+
+
+def _unified(symbols: Symbols, examples: Sequence[Numbers]) -> tuple[Numbers, list[int]]:
+    """The numbers of the last example, those that differ among the examples as expressions; and the places of the inputs that
+    these are of."""
+    numbers, places = [], []
+    known: dict[Key, Any] = {}  # its class and its values in all examples -> an expression
+    inputs: list[tuple[tuple[Any, ...], Any]] = []
+    for place, values in enumerate(zip(*examples, strict=True)):
+        if all([value == values[0] for value in values]):
+            numbers.append(values[-1])
+            continue
+        key = values[0].__class__, values
+        if key not in known:
+            known[key] = _expression(values, inputs)
+            if known[key] is None:
+                if values[0].__class__ is int and min(values) < LEAST:
+                    raise NotSymbolicError("an extent is small in some examples")
+                known[key] = symbols.input(values[-1])
+                places.append(place)
+                inputs.append((values, known[key]))
+        numbers.append(known[key])
+    return numbers, places
+
+
+def _expression(values: tuple[Any, ...], inputs: Sequence[tuple[tuple[Any, ...], Any]]) -> Any:
+    """An expression of the inputs that has these values in all examples; None if there is none of a few forms."""
+    sizes = [each for each in inputs if each[0][0].__class__ is int]
+    pairs = [(x, y) for n, x in enumerate(sizes[:MOST]) for y in sizes[n:MOST]] if values[0].__class__ is int else []
+    joined = [([*map(join, a, b)], join(x, y)) for join in (mul, add) for (a, x), (b, y) in pairs]
+    for of, form in [*sizes, *joined]:
+        by = values[0] / of[0]
+        if by >= 1 and by == int(by) and all([value == by * one for value, one in zip(values, of, strict=True)]):
+            return form * (int(by) if values[0].__class__ is int else by)
+    for of, form in sizes if values[0].__class__ is int else ():
+        if len({*map(sub, values, of)}) == 1:
+            return form + (values[0] - of[0])
+    return None

@@ -1,0 +1,342 @@
+"""Symbolic sizes: integers of which a computation makes expressions, and guards for what it asks of them.
+
+A `Size` is a polynomial over *symbols*: sizes of inputs, and integers that are no polynomials of others, as quotients. It
+answers comparisons by its value in the example at hand, and each answer becomes a *guard*, unless it holds for all sizes from
+2 on. For other sizes that pass the guards the computation would take the same steps, so its results are the same expressions.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from functools import partialmethod
+from math import inf
+from typing import Any
+
+LEAST = 2  # value of an input: extents 0 and 1 are other structures
+Terms = tuple[tuple[tuple[int, ...], int], ...]  # of a polynomial: symbols that are multiplied, and their coefficient; sorted
+Bounds = tuple[float, float]
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+}
+
+
+class NotSymbolicError(Exception):
+    """A computation needs an integer that is known only when the guards have passed, or one of another computation."""
+
+
+class Symbols:
+    """The symbols of one computation, and the lines of Python that compute them and check the guards.
+
+    Attributes:
+        values, bounds: of each symbol, in the example (None for what is known only after the guards) and for all sizes.
+        lines: up to the last guard, and
+        effects: those after it, which call functions for each sizes anew, as to allocate memory.
+        constants: objects that the lines name.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.bounds: list[Bounds] = []
+        self.inputs: list[str] = []
+        self.lines: list[str] = []
+        self.effects: list[str] = []
+        self.constants: dict[str, Any] = {}
+        self._known: dict[str, Any] = {}
+        self.hashed: set[Terms] = set()
+
+    def _symbol(self, value: Any, bounds: Bounds) -> Any:
+        name = f"s{len(self.values)}"
+        self.values.append(value)
+        self.bounds.append(bounds)
+        return Real(self, name, value) if value.__class__ is float else Size(self, (((len(self.values) - 1,), 1),))
+
+    def input(self, value: float) -> Any:
+        """A symbol for a size, or for a number in floating point."""
+        self.inputs.append(f"s{len(self.values)}")
+        if value.__class__ is int:
+            self.lines.append(f"if {self.inputs[-1]} < {LEAST}: return None")
+        return self._symbol(value, (LEAST, inf))
+
+    def derived(self, text: str, value: Any, bounds: Bounds = (-inf, inf)) -> Any:
+        """The symbol for an expression."""
+        if text not in self._known:
+            self.lines.append(f"s{len(self.values)} = {text}")
+            self._known[text] = self._symbol(value, bounds)
+        return self._known[text]
+
+    def effect(self, function: str, *arguments: Any) -> Any:
+        """The symbol for what a function returns after the guards."""
+        self.effects.append(f"s{len(self.values)} = {function}({', '.join(map(self.text, arguments))})")
+        return self._symbol(None, (-inf, inf))
+
+    def ask(self, text: str, answer: bool) -> bool:
+        """Guard the answer to a question."""
+        if text not in self._known:
+            self._known[text] = answer
+            self.lines.append(f"if {'not ' * answer}({text}): return None")
+        return answer
+
+    def text(self, thing: Any) -> str:
+        """The expression of anything that may contain symbolic numbers."""
+        kind = thing.__class__
+        if kind is Size or kind is Real:
+            if thing.symbols is not self:
+                raise NotSymbolicError("a size of another computation")
+            return f"({thing.text})"
+        if kind is int or (kind is float and math.isfinite(thing)):
+            return repr(thing)
+        if kind is list:
+            return f"[{', '.join(map(self.text, thing))}]"
+        if isinstance(thing, tuple):
+            parts = "".join([f"{self.text(part)}, " for part in thing])
+            return f"({parts})" if kind is tuple else f"{self.name(kind)}({parts})"
+        return self.name(thing)
+
+    def name(self, thing: Any) -> str:
+        """A name for an object."""
+        name = f"c{id(thing)}"
+        self.constants[name] = thing
+        return name
+
+    def compiled(self, *parameters: str, ints: Iterable[int] = (), check: str = "True", result: str) -> Callable[..., Any]:
+        """The function of the inputs and of `parameters` that returns a result, or None unless all guards and `check` pass."""
+        # Tables tell keys of other hashes apart without asking: sizes, and the `ints` beside them.
+        sizes = [size.text for size in [Size(self, terms) for terms in self.hashed] if size.value is not None]
+        keys = [*sizes, *map(str, {*ints})]
+        apart = f"if len({{None, {', '.join(keys)}}}) <= {len(keys) if sizes else 0} or not ({check}): return None"
+        head = f"def function({', '.join([*self.inputs, *parameters])}):"
+        exec("\n ".join([head, *self.lines, apart, *self.effects, f"return {result}"]), self.constants)
+        function: Callable[..., Any] = self.constants["function"]
+        return function
+
+
+class Size:
+    """A polynomial with integer coefficients; one without symbols is an int."""
+
+    __slots__ = ("symbols", "terms", "value")
+    __array_ufunc__ = None  # NumPy leaves arithmetic to it, which refuses arrays
+
+    def __init__(self, symbols: Symbols, terms: Terms) -> None:
+        self.symbols, self.terms = symbols, terms
+        products = [[coefficient, *[symbols.values[symbol] for symbol in product]] for product, coefficient in terms]
+        self.value = None if any([None in product for product in products]) else sum(map(math.prod, products))
+
+    @property
+    def text(self) -> str:
+        return " + ".join(["*".join([str(coefficient)] * (coefficient != 1 or not product) + [f"s{s}" for s in product])
+                           for product, coefficient in self.terms])
+
+    @property
+    def known(self) -> Any:
+        """The value in the example."""
+        if self.value is None:
+            raise NotSymbolicError("a size that is known only after the guards")
+        return self.value
+
+    def _made(self, terms: Mapping[tuple[int, ...], int]) -> Any:
+        kept = sorted([term for term in terms.items() if term[1]])
+        return kept[0][1] if len(kept) == 1 and not kept[0][0] else Size(self.symbols, tuple(kept)) if kept else 0
+
+    def terms_of(self, other: Any) -> Terms | None:
+        """The terms of another operand; None unless it is an integer."""
+        if other.__class__ is Size:
+            if other.symbols is not self.symbols:
+                raise NotSymbolicError("a size of another computation")
+            return other.terms  # type: ignore[no-any-return]
+        return (((), int(other)),) if other.__class__ is int or other.__class__ is bool else None
+
+    def _real(self, sign: str, other: Any, swapped: bool = False) -> Any:
+        return Real(self.symbols, self.text, self.known).computed(sign, other, swapped)
+
+    def __add__(self, other: Any) -> Any:
+        terms = self.terms_of(other)
+        if terms is None:
+            return self._real("+", other)
+        found = dict(self.terms)
+        for product, coefficient in terms:
+            found[product] = found.get(product, 0) + coefficient
+        return self._made(found)
+
+    def __mul__(self, other: Any) -> Any:
+        terms = self.terms_of(other)
+        if terms is None:
+            return self._real("*", other)
+        found: dict[tuple[int, ...], int] = {}
+        for one, a in self.terms:
+            for two, b in terms:
+                product = tuple(sorted(one + two))
+                found[product] = found.get(product, 0) + a * b
+        return self._made(found)
+
+    __radd__, __rmul__ = __add__, __mul__
+    __truediv__, __rtruediv__ = partialmethod(_real, "/"), partialmethod(_real, "/", swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._real("-", other) if self.terms_of(other) is None else self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._real("-", other, True) if self.terms_of(other) is None else -self + other
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        if self.terms_of(other) is None:
+            raise NotSymbolicError("a quotient by a number that is no size")
+        quotient, rest = self.divided(other)
+        (low, high), (least, most) = bounds_of(rest), bounds_of(other)
+        if not (0 <= low <= high < least or low == high == 0):
+            ends = 0 if bounds_of(self)[0] >= 0 else -inf, inf if bounds_of(self)[1] >= 0 else -1
+            if least == most:
+                ends = tuple([end if math.isinf(end) else end // least for end in bounds_of(self)])  # type: ignore[assignment]
+            text = f"({self.text}) // {self.symbols.text(other)}"
+            quotient = self.symbols.derived(text, self.known // value_of(other), ends if least > 0 else (-inf, inf))
+            rest = self - quotient * other
+        return quotient, rest
+
+    def divided(self, other: Any) -> tuple[Any, Any]:
+        """The quotient by a single term as far as it is a polynomial, and the rest."""
+        whole, rest = {}, dict(self.terms)
+        terms = self.terms_of(other) or ()
+        divisor, by = terms[0] if len(terms) == 1 else ((), 0)
+        for product, coefficient in self.terms if by else ():
+            left = [*product]
+            for symbol in divisor:
+                if symbol not in left:
+                    break
+                left.remove(symbol)
+            else:
+                if not coefficient % by:
+                    whole[tuple(left)] = rest.pop(product) // by
+        return self._made(whole), self._made(rest)
+
+    def __rdivmod__(self, other: int) -> tuple[Any, Any]:
+        if other >= 0 and self > other:
+            return 0, other
+        bounds = (0, inf) if other >= 0 and bounds_of(self)[0] > 0 else (-inf, inf)
+        quotient = self.symbols.derived(f"{other} // ({self.text})", other // self.known, bounds)
+        return quotient, other - quotient * self
+
+    def __floordiv__(self, other: Any) -> Any:
+        return divmod(self, other)[0]
+
+    def __mod__(self, other: Any) -> Any:
+        return divmod(self, other)[1]
+
+    def __rfloordiv__(self, other: int) -> Any:
+        return divmod(other, self)[0]
+
+    def __rmod__(self, other: int) -> Any:
+        return divmod(other, self)[1]
+
+    def _compared(self, sign: str, other: Any) -> Any:
+        if other.__class__ is float and abs(other) == inf:
+            return _SIGNS[sign](0, other)
+        if self.terms_of(other) is None:
+            return self._real(sign, other)
+        difference = self - other
+        low, high = bounds_of(difference)
+        answers = (low == high == 0, low <= 0 <= high) if sign == "==" else (_SIGNS[sign](low, 0), _SIGNS[sign](high, 0))
+        if answers[0] == answers[1]:
+            return answers[0]
+        return self.symbols.ask(f"{difference.text} {sign} 0", _SIGNS[sign](difference.known, 0))
+
+    __lt__, __le__ = partialmethod(_compared, "<"), partialmethod(_compared, "<=")
+    __gt__, __ge__ = partialmethod(_compared, ">"), partialmethod(_compared, ">=")
+
+    def __eq__(self, other: object) -> Any:
+        if other.__class__ not in (Size, Real, int, bool, float):
+            return NotImplemented
+        if getattr(other, "symbols", self.symbols) is not self.symbols:
+            return False  # in a table that outlives a computation
+        return self._compared("==", other)
+
+    def __hash__(self) -> int:
+        self.symbols.hashed.add(self.terms)
+        return hash((id(self.symbols), self.terms))
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __index__(self) -> int:
+        """The integer itself, which is guarded."""
+        self.symbols.ask(f"{self.text} == {self.known}", True)
+        return int(self.known)
+
+    def __repr__(self) -> str:
+        return str(int(self))
+
+
+class Real:
+    """A number in floating point that depends on sizes."""
+
+    __slots__ = ("symbols", "text", "value")
+    __array_ufunc__ = None
+
+    def __init__(self, symbols: Symbols, text: str, value: float) -> None:
+        self.symbols, self.text, self.value = symbols, text, value
+
+    def computed(self, sign: str, other: Any, swapped: bool = False) -> Any:
+        """An operation's or a comparison's result."""
+        if other.__class__ not in (Size, Real, int, bool, float):
+            return NotImplemented
+        a, b = (other, self) if swapped else (self, other)
+        text, value = f"{self.symbols.text(a)} {sign} {self.symbols.text(b)}", _SIGNS[sign](value_of(a), value_of(b))
+        return self.symbols.ask(text, value) if value.__class__ is bool else self.symbols.derived(text, value)
+
+    __add__, __mul__ = partialmethod(computed, "+"), partialmethod(computed, "*")
+    __radd__, __rmul__ = partialmethod(computed, "+", swapped=True), partialmethod(computed, "*", swapped=True)
+    __sub__, __rsub__ = partialmethod(computed, "-"), partialmethod(computed, "-", swapped=True)
+    __truediv__, __rtruediv__ = partialmethod(computed, "/"), partialmethod(computed, "/", swapped=True)
+    __lt__, __le__ = partialmethod(computed, "<"), partialmethod(computed, "<=")
+    __gt__, __ge__ = partialmethod(computed, ">"), partialmethod(computed, ">=")
+
+    def __eq__(self, other: object) -> Any:
+        if getattr(other, "symbols", self.symbols) is not self.symbols:
+            return False
+        return other is self or self.computed("==", other)
+
+    def __hash__(self) -> int:
+        return hash((id(self.symbols), self.text))
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __round__(self) -> Any:
+        return self.symbols.derived(f"round({self.text})", round(self.value))
+
+    def __float__(self) -> float:
+        """The number itself, which is guarded."""
+        self.symbols.ask(f"{self.text} == {self.value!r}", True)
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        """Its name, which no other number has."""
+        return f"<{self.text} of {id(self.symbols)}>"
+
+
+def value_of(number: Any) -> Any:
+    """The value of a number in the example; also of those in tuples and lists."""
+    if number.__class__ is tuple or number.__class__ is list:
+        return type(number)(map(value_of, number))
+    return number.known if number.__class__ is Size else number.value if number.__class__ is Real else number
+
+
+def bounds_of(number: Any) -> Bounds:
+    """The least and the greatest value of a number for all sizes."""
+    if number.__class__ is not Size:
+        return (-inf, inf) if number.__class__ is Real else (number, number)
+    low = high = 0.0
+    for product, coefficient in number.terms:
+        factors = [number.symbols.bounds[symbol] for symbol in product]
+        if any([start < 0 for start, _ in factors]):
+            return -inf, inf
+        ends = [coefficient * math.prod([factor[end] for factor in factors]) if (0, 0) not in factors else 0 for end in (0, 1)]
+        low, high = low + min(ends), high + max(ends)
+    return low, high

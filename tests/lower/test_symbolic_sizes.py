@@ -1,0 +1,102 @@
+"""Functions of symbolic sizes are the functions of numbers, for all sizes that pass their guards."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from genesis.ir.symbolic_sizes import NotSymbolicError, Symbols
+from genesis.ir.unguarded import computed, gcd, maximum, may_exceed, minimum, over
+
+SIZES = st.tuples(st.integers(2, 40), st.integers(2, 40))
+NUMBERS = st.one_of(st.sampled_from(["x", "y"]), st.integers(-3, 9))
+JOINS = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+    "//": lambda a, b: a // (abs(b) + 1), "%": lambda a, b: a % (b * b + 1), "ceil": lambda a, b: -(-a // 4) + b,
+    "min": minimum, "max": maximum, "gcd": lambda a, b: gcd(abs(a) + 1, abs(b) + 1),
+    "over": lambda a, b: over(a, b, a + 1, b - 1),
+    "if": lambda a, b: a if a > b else b, "same": lambda a, b: 3 if a == b else a,
+    "ratio": lambda a, b: 1 if a / (b * b + 1) < 1.5 else b, "rounded": lambda a, b: round(a / 3) + b,
+    "bits": lambda a, b: computed(lambda n, m: (n * n + m * m).bit_length(), a, b),
+    "table": lambda a, b: {a: 5, b: 7}[a],
+}
+FUNCTIONS = st.recursive(NUMBERS, lambda part: st.tuples(st.sampled_from([*JOINS]), part, part), max_leaves=12)
+ALWAYS = ["+", "-", "*", "min", "max", "over", "rounded", "ceil", "bits"]  # have no guards
+
+
+def value(function, x, y):
+    if isinstance(function, tuple):
+        name, a, b = function
+        return JOINS[name](value(a, x, y), value(b, x, y))
+    return {"x": x, "y": y}.get(function, function)
+
+
+def filling(function, x, y):
+    """The compiled function of two sizes, made with an example."""
+    symbols = Symbols()
+    result = value(function, symbols.input(x), symbols.input(y))
+    return symbols.compiled(ints=range(-100, 100), result=f"({symbols.text(result)}, )")
+
+
+@given(FUNCTIONS, SIZES, SIZES)
+def test_what_passes_the_guards_is_what_numbers_give(function, example, other):
+    fill = filling(function, *example)
+    for sizes in (example, other):
+        found = fill(*sizes)
+        assert found is None or found == (value(function, *sizes),)
+
+
+@given(st.tuples(st.sampled_from(ALWAYS), NUMBERS, NUMBERS), SIZES, SIZES)
+def test_unguarded_functions_hold_for_all_sizes(function, example, other):
+    symbols = Symbols()
+    result = value(function, *map(symbols.input, example))
+    assert symbols.compiled(result=symbols.text([result]))(*other) == [value(function, *other)]
+
+
+def test_polynomials_are_compared_without_guards():
+    symbols = Symbols()
+    x, y = symbols.input(7), symbols.input(5)
+    before = [*symbols.lines]
+    assert x * 4 * y == y * x * 4 and (x * y + x) // x == y + 1 and (x * 6) % 3 == 0 and x * 2 + 1 != x * 4 + 1
+    assert x > 1 and x * y >= 4 and 0 not in (x, y) and not may_exceed(3, 4) and may_exceed(x, 100)
+    assert divmod(x * y + 1, y) == (x, 1) and symbols.lines == before
+
+
+def test_an_integer_that_is_asked_for_is_guarded():
+    symbols = Symbols()
+    assert [*range(symbols.input(3))] == [0, 1, 2]
+    fill = symbols.compiled(result="1")
+    assert [fill(3), fill(4)] == [1, None]
+
+
+def test_keys_of_tables_stay_apart():
+    symbols = Symbols()
+    x, y = symbols.input(3), symbols.input(4)
+    assert {x: 1}.get(y) is None
+    fill = symbols.compiled(result="1")
+    assert [fill(5, 6), fill(6, 6)] == [1, None]
+
+
+def test_what_is_known_only_later_answers_nothing():
+    symbols = Symbols()
+    offset = symbols.effect("take", symbols.input(4))
+    assert offset + 8 - offset == 8
+    with pytest.raises(NotSymbolicError):
+        bool(offset > 3)
+    fill = symbols.compiled("take", result=symbols.text([offset + 1]))
+    assert fill(6, lambda nbytes: 10 * nbytes) == [61]
+
+
+def test_sizes_of_another_computation_are_refused():
+    x, y = Symbols().input(3), Symbols().input(3)
+    assert x != y and {x: 1}.get(y) is None
+    with pytest.raises(NotSymbolicError):
+        x + y
+
+
+def test_numbers_in_floating_point_are_computed_anew():
+    symbols = Symbols()
+    x, scale = symbols.input(4), symbols.input(0.5)
+    fill = symbols.compiled(result=symbols.text(computed(math.sqrt, x * scale)))
+    assert fill(9, 4.0) == 6.0
