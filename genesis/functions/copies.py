@@ -13,13 +13,15 @@ from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import contiguous_strides, numel
+from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, method, root_of
+from genesis.tensor.handle import Tensor, method, replace_root, root_of, share_storage
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.out import takes_out
 from genesis.tracing.recording_hooks import refuse
+from genesis.tracing.tensor_state import EXPOSED
 
 
 def _copying(name: str) -> AnyFunction:
@@ -106,7 +108,7 @@ def new_empty_strided(
 @method
 def resize_(self: Tensor, *sizes: Extents) -> Tensor:
     """Changes the tensor's shape in place: it is the elements of its storage from its first one on, in row-major order. Where
-    these are too few, it gets a storage of its own, with zeros after them.
+    these are too few, the storage grows, with zeros at its end; that of a tensor that requires a gradient stays as it is.
 
     Raises RuntimeError for a tensor that requires a gradient, ValueError for a negative extent.
 
@@ -129,9 +131,18 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
         self.data = as_strided(self.detach(), shape, contiguous_strides(shape), start)
         self._detached = was_detached
         return self
-    rest = as_strided(self.detach(), (root.numel() - start,), (1,), start)
-    flat = call(OPERATIONS["cat"], ([rest, empty(count - rest.shape[0], dtype=self.dtype, device=self.device)],))
-    move_storage(self, flat.reshape(shape).clone())
+    more = empty(start + count - root.numel(), dtype=self.dtype, device=self.device)
+    whole = call(OPERATIONS["cat"], ([as_strided(root.detach(), (root.numel(),), (1,), 0), more],))
+    if root.requires_grad:
+        move_storage(self, whole[start:].reshape(shape).clone())
+        return self
+    grown = replace_root(root)
+    grown._array, grown._is_inference = whole._array, root._is_inference
+    grown._changes += EXPOSED  # so that views re-read
+    for tensor, at in (root, contiguous_layout(root.shape)), (self, Layout(shape, contiguous_strides(shape), start)):
+        share_storage(tensor, grown, at, tensor._element_map)
+        tensor._seen -= EXPOSED
+        array_of(tensor)
     return self
 
 

@@ -158,3 +158,18 @@ def test_what_is_written_through_one_dtype_shows_in_the_other():
             x[:, 1:].view(lib.float64)
     with pytest.raises(RuntimeError, match="requires a gradient have none"):
         genesis.ones(2, requires_grad=True).view(genesis.int32)
+
+
+@pytest.mark.parametrize("grown", ["whole", "part", "turned"])
+def test_a_storage_that_grows_stays_that_of_its_views(grown):
+    def outcome(library):
+        whole = library.arange(6.0).reshape(3, 2)
+        parts = {"whole": whole, "part": whole[1:], "turned": whole[1:].t()}
+        parts[grown].resize_(3, 4)
+        found = []
+        for tensor in parts.values():
+            tensor[:1, :2].mul_(3)
+            found.append([part[:1, :2].tolist() for part in parts.values()])
+        return found
+
+    assert outcome(genesis) == outcome(torch)
