@@ -478,9 +478,9 @@ def dropout(input: Tensor, p: Float = 0.5, training: Bool = True) -> Tensor:
 def dropout1d(input: Tensor, p: Float = 0.5, training: Bool = True) -> Tensor:
     """`dropout` of whole channels of (n, c, l) or (c, l)."""
 def dropout2d(input: Tensor, p: Float = 0.5, training: Bool = True) -> Tensor:
-    """`dropout` of whole channels of (n, c, h, w) or (c, h, w)."""
+    """`dropout` of whole channels of (n, c, h, w) or (n, c, ..) of any rank, as in PyTorch."""
 def dropout3d(input: Tensor, p: Float = 0.5, training: Bool = True) -> Tensor:
-    """`dropout` of whole channels of (n, c, d, h, w) or (c, d, h, w)."""
+    """`dropout` of whole channels of (n, c, d, h, w) or (c, ..) of any other rank."""
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one behind the other, along axis 2."""
 def eigh(A: Tensor, UPLO: str = 'L') -> Eigen:
