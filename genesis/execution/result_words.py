@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import Any
 
 from genesis.execution.result_pool import ResultPool
@@ -32,7 +32,6 @@ class ResultWords:
         has_large: whether `renew` is due before each run.
         unread: for each small value that a tensor gets, {2, array, memory, counts..} as they are while the tensor and a
             register are its only owners.
-        owners: how many owners each value gets between `renew` and the run.
         large: {number, objects.., reference counts..} of large results, just before the run, if they get no others.
     """
 
@@ -47,8 +46,8 @@ class ResultWords:
         self.addresses = array("Q", run.addresses)
         self.results = array("Q", bytes(8 * len(run.arrays)))
         self.unread = [array("Q", [2, id(None), id(None), 0, 0]) for _ in self._pool.selected]
-        self.owners: Mapping[int, int] = {}
         self.large = array("Q", [0, *bytes(6 * len(pool.passing))])
+        self._expected: list[int] = []  # how many owners these get, less what counting adds
 
     def renew(self) -> None:
         """Allocate memory for large results, and replace memory that has another owner."""
@@ -73,15 +72,17 @@ class ResultWords:
                 _write(words, (2, of_array, of_memory, count_of[of_array] + 2, count_of[of_memory]))
         self._note_large()
 
+    def expect(self, owners: Mapping[int, int]) -> None:
+        """Note how many owners values get between `renew` and the run."""
+        values = self._pool.passing
+        self._expected = [*[owners.get(value, 0) - IN_LIST for value in values], *[-IN_LIST] * (2 * len(values))]
+
     def _note_large(self) -> None:
-        """Note the owners of large results."""
+        """Note large results and their owners."""
         run, values = self.run, self._pool.passing
-        objects: list[Any] = [run.arrays[value] for value in values]
-        objects += [run.memories[value] for value in values]
+        objects: list[Any] = [*map(run.arrays.__getitem__, values), *map(run.memories.__getitem__, values)]
         objects += map(_buffer, objects[len(values) :])
-        counts = [count - IN_LIST for count in map(reference_count, objects)]
-        for k, value in enumerate(values):
-            counts[k] += self.owners.get(value, 0)
+        counts = map(add, map(reference_count, objects), self._expected)
         _write(self.large, (len(objects), *map(id, objects), *counts))
 
     def forget(self) -> None:

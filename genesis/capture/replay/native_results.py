@@ -105,7 +105,7 @@ class NativeResults:
     def note_owners(self) -> None:
         """Tell the words how many owners each value has got so far."""
         for program, words in enumerate(self._words):
-            words.owners = {value: self._owners[register] for value, register in self.arrays_of(program).items()}
+            words.expect({value: self._owners[register] for value, register in self.arrays_of(program).items()})
 
 
 def _is_computed(recipe: Recipe) -> bool:
