@@ -85,4 +85,7 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
             f"{name}: out= has shape {target.shape} and is resized to {value.shape}; want a tensor of that shape, or an empty "
             "one", stacklevel=6)
     storage_written(root_of(target))
-    move_storage(target, value)
+    if target._storage is None:
+        move_storage(target, value)
+    else:  # other tensors share it
+        write(target.resize_(value.shape), value)

@@ -160,6 +160,19 @@ def test_what_is_written_through_one_dtype_shows_in_the_other():
         genesis.ones(2, requires_grad=True).view(genesis.int32)
 
 
+@pytest.mark.parametrize("target", ["whole", "part"])
+@pytest.mark.parametrize("size", [2, 9])
+@pytest.mark.filterwarnings("ignore")
+def test_results_of_another_shape_are_written_into_a_storage_that_tensors_share(target, size):
+    def outcome(library):
+        whole = library.arange(6.0).reshape(3, 2)
+        out = {"whole": whole, "part": whole[1:]}
+        library.add(library.ones(size), library.arange(float(size)), out=out[target])
+        return [tensor.tolist() for tensor in out.values()]
+
+    assert outcome(genesis) == outcome(torch)
+
+
 @pytest.mark.parametrize("grown", ["whole", "part", "turned"])
 def test_a_storage_that_grows_stays_that_of_its_views(grown):
     def outcome(library):
