@@ -26,7 +26,8 @@ from genesis.tracing.trace import Trace
 
 EXAMPLES = 3  # programs of a skeleton that are planned by themselves
 COST = 3  # plans that one takes as long as to make and fill in a template
-AHEAD = 2  # templates of a skeleton that are made before any has paid
+AHEAD = 2  # templates of a skeleton that are made before any has paid; of all, those of so many nodes:
+NODES_AHEAD = 1200
 MOST = 16  # templates of a skeleton, and
 SKELETONS = 256  # skeletons that are remembered
 
@@ -45,6 +46,7 @@ class Skeleton:
 
 
 _skeletons: OrderedDict[Key, Skeleton] = OrderedDict()
+_affordable = [NODES_AHEAD]  # nodes of templates that fillings have paid
 
 
 class Program(NamedTuple):
@@ -61,6 +63,7 @@ class Program(NamedTuple):
             plan = template.filled(self.nodes, self.numbers)
             if plan is not None:
                 known.filled += 1
+                _affordable[0] += len(self.nodes) // COST
                 known.templates = [template, *[other for other in known.templates if other is not template]]
                 return plan
         return None
@@ -70,8 +73,9 @@ class Program(NamedTuple):
         known = self.skeleton
         if len(known.examples) < EXAMPLES:
             known.examples.append(self.numbers)
-        elif known.made < AHEAD + known.filled // COST:
+        elif known.made < AHEAD + known.filled // COST and _affordable[0] >= len(self.nodes):
             known.made += 1
+            _affordable[0] -= len(self.nodes)
             template = uninterrupted(_template, self.nodes, [*known.examples, self.numbers], plan)
             if template is not None:
                 known.templates = [template, *known.templates[: MOST - 1]]

@@ -30,6 +30,7 @@ def filled(monkeypatch):
 
     monkeypatch.setattr(plans, "_filled_in", compared)
     monkeypatch.setattr(plan_template, "_skeletons", type(plan_template._skeletons)())
+    monkeypatch.setattr(plan_template, "_affordable", [1 << 20])
     return found
 
 
@@ -105,6 +106,15 @@ def test_an_index_out_of_range_in_a_filled_plan_names_extent_and_index(filled):
     with pytest.raises(IndexError, match=r"77.*63"):
         genesis.arange(63)[genesis.tensor([77])].tolist()
     assert filled
+
+
+def test_templates_that_no_program_fits_are_made_no_more(monkeypatch, filled):
+    made, make = [], plan_template._template
+    monkeypatch.setattr(plan_template, "_template", lambda *given: made.append(make(*given)))
+    monkeypatch.setattr(plan_template, "_affordable", [30])
+    for n in range(40, 60):
+        assert genesis.arange(n).sum().item() == n * (n - 1) // 2
+    assert 0 < len(made) <= plan_template.AHEAD and not filled
 
 
 def test_a_graph_network_over_random_graphs_trains_as_with_plans_of_its_own(monkeypatch, filled):
