@@ -62,6 +62,8 @@ class Attributes(Contents):
 
     def _whole(self, value: object, label: str) -> None:
         """Guard all attributes of an object; those of a class are guarded as a whole, but for what is in them."""
+        if (value if isinstance(value, type) else type(value)).__module__ == "logging":
+            return  # they say what is written where: calls of theirs are not replayed, and what code names is guarded
         if isinstance(value, ModuleType):
             if self.seen.is_dynamic or id(value) in self._guarded_whole:
                 names, found = self.constant(vars(value)), self.constant([*vars(value).values()])

@@ -65,7 +65,8 @@ class CodeNames:
         absent: those that need not exist: tested for, or set.
         foreign: attributes of objects other than the first argument.
         imports: (name, level) of modules.
-        dynamic: attributes are looked up by computed names; `of_self`: only of the first argument, or of `wholes`.
+        dynamic: attributes are looked up by computed names; `of_self`: of the first argument or `wholes` only, if `super` is
+            Python's.
         wholes: globals whose attributes are looked up by computed names.
         catches: it continues after an exception, which may show that something is absent.
         unknown: (instruction, line) of the first instruction that is not understood.
@@ -169,6 +170,8 @@ def _asked(instructions: Sequence[dis.Instruction], index: int, found: CodeNames
         found.dynamic = True
         if asking == "__dict__":
             of_self = index > 0 and instructions[index - 1].opname in _NAMED and instructions[index - 1].argval == first
+        elif _is_of_super(instructions[: index + 1], first):
+            of_self = True
         else:
             plain = asking in {*_ASKING, "vars", "dir"} and following[0].opname != "LOAD_ATTR"
             of_self = plain and owner.opname in _NAMED and owner.argval == first
@@ -176,6 +179,13 @@ def _asked(instructions: Sequence[dis.Instruction], index: int, found: CodeNames
                 found.wholes.add(owner.argval)
                 return
         found.of_self = found.of_self and of_self and not bound
+
+
+def _is_of_super(before: Sequence[dis.Instruction], first: str | None) -> bool:
+    """Whether the last instruction looks an attribute of `super()` up, which is the first argument's."""
+    if before[-1].opname == "LOAD_SUPER_ATTR":
+        return [i.argval for i in before[-4:-1]] == ["super", "__class__", first]
+    return [(i.opname, i.argval) for i in before[-3:-1]] == [("LOAD_GLOBAL", "super"), ("CALL", 0)]
 
 
 _END = next(dis.get_instructions(compile("None", "", "eval")))

@@ -25,11 +25,11 @@ class Guards(Attributes):
 
     # ---- code ----
 
-    def code(self, code: CodeType, own: bool, of_module: bool) -> None:
+    def code(self, code: CodeType, own: bool, of_any: bool) -> None:
         """`code` is about to run: guard the attributes that it names, of all objects, and its functions' cells.
 
-        `own`: it is user code or runs on its behalf, and may look attributes up by computed names. `of_module`: its first
-        argument is a module.
+        `own`: it is user code or runs on its behalf, and may look attributes up by computed names. `of_any`: not
+        only of its first argument.
         """
         self.seen.ran.add(code)
         names = names_in(code)
@@ -43,7 +43,7 @@ class Guards(Attributes):
                 self.catch()
             if new:
                 self._guard_missing(new)
-            if names.dynamic and (not names.of_self or of_module):
+            if names.dynamic and (not names.of_self or of_any):
                 objects = [] if self.seen.is_dynamic else [*self._objects]
                 self.seen.is_dynamic = True
                 for value, label in objects:

@@ -128,7 +128,8 @@ class Watch:
             else:
                 self._guards.library_globals(code, frame.f_globals)
             names = names_in(code)
-            self._guards.code(code, origin == "user", names.dynamic and isinstance(first, ModuleType))
+            of_any = names.dynamic and (isinstance(first, ModuleType) or "super" in frame.f_globals)
+            self._guards.code(code, origin == "user", of_any)
             self._private(names.foreign if not isinstance(first, Tensor) else names.attributes, origin)
         # Code that checks types would tell a Number from a number: it gets a plain number, which is then a constant.
         if "type" in code.co_names or "__class__" in code.co_names:

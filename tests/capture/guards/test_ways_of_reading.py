@@ -14,6 +14,7 @@ import dataclasses
 import enum
 import functools
 import importlib
+import logging
 import operator
 import os
 import sqlite3
@@ -441,3 +442,68 @@ def test_a_class_that_was_given_what_it_had_is_looked_at_again(kind):
         kind.size = value
         np.testing.assert_array_equal(compiled(X).numpy(), X.numpy() + np.float32(value))
     del kind.size
+
+
+class Watched(genesis.nn.Module):
+    """Looks its attributes up by computed names through `super()`."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor = 2.0
+
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+
+    def forward(self, x):
+        return x * self.factor
+
+
+log = logging.getLogger(__name__)
+not_understood = iter([1])  # would be refused, if any attribute of any object could be looked up
+
+
+class Table:
+    moves = not_understood
+
+
+table, field = Table(), "factor"
+
+
+def test_a_class_that_asks_super_for_computed_names_reads_its_own_attributes_alone():
+    module = Watched()
+
+    def call(x):
+        log.name, table.__class__  # noqa: B018
+        return module(x)
+
+    compiled, x = genesis.compile(call), genesis.ones(2)
+    assert [compiled(x).tolist() for _ in range(3)] == [[2, 2]] * 3
+    assert len(compiled.entries) == 1 and not compiled.refusals
+    module.factor = 3.0
+    assert compiled(x).tolist() == [3, 3]
+
+
+def test_loggers_among_objects_whose_attributes_are_looked_up_by_computed_names():
+    handler = logging.StreamHandler()  # has a lock and a stream
+    log.addHandler(handler)
+    try:
+        settings = types.SimpleNamespace(factor=2.0)
+
+        def call(x):
+            for name in (field,):
+                x = x * getattr([settings][0], name)
+            return x if log.disabled else x + 0
+
+        compiled, x = genesis.compile(call), genesis.ones(2)
+        assert [compiled(x).tolist() for _ in range(3)] == [[2, 2]] * 3
+        assert len(compiled.entries) == 1 and not compiled.refusals, compiled.refusals
+        settings.factor = 3.0
+        assert compiled(x).tolist() == [3, 3]
+        log.disabled = True
+        assert compiled(x).tolist() == [3, 3] and compiled.missed.endswith("log.disabled")
+    finally:
+        log.removeHandler(handler)
+        log.disabled = False
