@@ -9,15 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import gcd
+from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import contiguous_strides, numel
+from genesis.ir.unguarded import gcd
 from genesis.lower.rewriting import Simplified, base_of, readers_of
 
 MOST_PARTS = 27  # windows three steps apart along three axes
 
-Box = tuple[range, ...]  # the indices of a part, along each axis
+
+class Indices(NamedTuple):
+    """Those of a part along an axis: a range, but of sizes that may be symbolic."""
+
+    start: int
+    step: int
+    number: int
+
+    @property
+    def last(self) -> int:
+        return self.start + self.step * (self.number - 1)
+
+    def has(self, index: int) -> bool:
+        return self.start <= index <= self.last and (index - self.start) % self.step == 0
+
+
+Box = tuple[Indices, ...]
 
 
 def drop_bases(graph: Simplified) -> Simplified:
@@ -57,23 +74,22 @@ def _box(put: Node) -> Box | None:
         starts.append(start)
     steps = [there // own if extent > 1 else 1
              for there, own, extent in zip(put.attrs["strides"], strides, put.attrs["shape"], strict=True)]
-    box = tuple(range(start, start + step * extent, step)
-                for start, step, extent in zip(starts, steps, put.attrs["shape"], strict=True) if step > 0)
+    box = tuple(Indices(*along) for along in zip(starts, steps, put.attrs["shape"], strict=True) if along[1] > 0)
     whole = all(extent == 1 or there == step * own for there, own, step, extent in zip(
         put.attrs["strides"], strides, steps, put.attrs["shape"], strict=True))
-    inside = len(box) == len(steps) and all(indices and indices[-1] < e for indices, e in zip(box, put.shape, strict=True))
+    inside = len(box) == len(steps) and all(part.number and part.last < e for part, e in zip(box, put.shape, strict=True))
     return box if whole and inside else None
 
 
 def _cover(boxes: Sequence[Box | None], size: int) -> bool:
     """Whether the boxes are disjoint and cover `size` elements."""
     found = [box for box in boxes if box is not None]
-    return len(found) == len(boxes) and sum(numel(map(len, box)) for box in found) == size and all(
+    return len(found) == len(boxes) and sum(numel(part.number for part in box) for box in found) == size and all(
         any(map(_are_apart, one, other)) for one, other in combinations(found, 2))
 
 
-def _are_apart(one: range, other: range) -> bool:
+def _are_apart(one: Indices, other: Indices) -> bool:
     """Whether two ascending ranges are disjoint, judging by their ends and steps."""
-    if len(one) == 1 or len(other) == 1:
-        return one[0] not in other and other[0] not in one
-    return one[-1] < other[0] or other[-1] < one[0] or (one[0] - other[0]) % gcd(one.step, other.step) != 0
+    if one.number == 1 or other.number == 1:
+        return not one.has(other.start) and not other.has(one.start)
+    return one.last < other.start or other.last < one.start or (one.start - other.start) % gcd(one.step, other.step) != 0
