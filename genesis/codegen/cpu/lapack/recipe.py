@@ -110,9 +110,9 @@ class Recipe:
     def _bytes(self, value: int | float | str) -> bytes:
         if isinstance(value, str):
             return value.encode()
-        if isinstance(value, int):
-            return struct.pack("<i", value)
-        return struct.pack("<f" if self.real_size == INT else "<d", value)
+        if isinstance(value, float):
+            return struct.pack("<f" if self.real_size == INT else "<d", value)
+        return struct.pack("<i", value)
 
     # ---- steps ----
 
