@@ -87,10 +87,14 @@ def _drawn_floats(
 ) -> Tensor:
     if options:
         check_layout_options(name, options)
+    return drawn(kind, as_shape(name, extents), _floating(name, dtype), device=device_of(device), generator=generator)
+
+
+def _floating(name: str, dtype: DType | None) -> DType:
     dtype = as_dtype(name, dtype or get_default_dtype())
     if dtype.category < 2:
         raise UnsupportedTypeError(f"{name}: dtype must be floating, got {dtype.name}")
-    return drawn(kind, as_shape(name, extents), dtype, device=device_of(device), generator=generator)
+    return dtype
 
 
 @takes_out
@@ -225,7 +229,8 @@ def normal(
     if not isinstance(std, Tensor) and std < 0:
         raise ArgumentError(f"normal: std is {std}; want 0 or more")
     if not (isinstance(mean, Tensor) or isinstance(std, Tensor) or size is None):
-        result = drawn("normal", as_shape("normal", (size,)), dtype, mean, std, device=device_of(device), generator=generator)
+        shape, dtype = as_shape("normal", (size,)), _floating("normal", dtype)
+        result = drawn("normal", shape, dtype, mean, std, device=device_of(device), generator=generator)
         return result.requires_grad_() if requires_grad else result
     if size is None:
         like = mean + std * 0 if isinstance(mean, Tensor) else std

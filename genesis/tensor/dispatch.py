@@ -34,7 +34,7 @@ from genesis.tensor.handle import (
     tensor_of,
     tensors_in,
 )
-from genesis.tensor.known_calls.calls import KnownCalls, native_call
+from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.long_traces import flush_if_long
 from genesis.tensor.new_programs import ended_before
 from genesis.tensor.size import Size
@@ -244,7 +244,7 @@ def _continued(
     return result
 
 
-_known = KnownCalls(native_call, _by_python, _continued, _token_of_argument, flush_if_long, refuse_elements)
+_known = KnownCalls("genesis_call", _by_python, _continued, _token_of_argument, flush_if_long, refuse_elements)
 
 
 def _stepped(

@@ -18,7 +18,7 @@ from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import holds_number, number_in
 from genesis.tensor.handle import LAZY, Tensor, result_class, share_storage, tensor_of
-from genesis.tensor.known_calls.calls import KnownCalls, native_view
+from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.view_memory import seen_by
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
@@ -104,7 +104,7 @@ def _placed(name: str, at: Layout, dtype: DType, *arguments: Any, **attributes: 
 
 
 _remembered = lru_cache(maxsize=16384)(_placed)
-_views = KnownCalls(native_view, _viewed, _remembered)
+_views = KnownCalls("genesis_view", _viewed, _remembered)
 
 
 def viewed(tensor: Tensor, name: str, arguments: Arguments) -> Tensor:

@@ -12,7 +12,7 @@ from genesis.runtime.instructions import are_possible
 from genesis.runtime.kernel_cache import kernel_cache
 from genesis.tensor import dispatch
 from genesis.tensor.known_calls import calls as known_calls
-from genesis.tensor.known_calls.native import native_call
+from genesis.tensor.known_calls.native import native
 from genesis.tracing.state import begun, thread_state
 from genesis.tracing.trace import Trace
 from tests.tolerances import assert_close
@@ -189,7 +189,7 @@ PROGRAMS = [
 
 
 def _by_machine_code():
-    return native_call(dispatch._known.by_python, *dispatch._known.others)
+    return dispatch._known._loaded()
 
 
 def _run(program, call):
@@ -288,7 +288,7 @@ def test_parameters_enter_without_python(monkeypatch):
         return known(trace, operation, position, argument)
 
     continued, known, *ended = dispatch._known.others
-    monkeypatch.setattr(dispatch._known, "call", native_call(dispatch._known.by_python, continued, token, *ended))
+    monkeypatch.setattr(dispatch._known, "call", native("genesis_call", dispatch._known.by_python, continued, token, *ended))
     x, w = genesis.tensor(_values((3,))), genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
 
     def calls():
@@ -313,7 +313,7 @@ def test_numbers_between_floats_are_not_checked_again(monkeypatch, dtype):
         return known(*arguments)
 
     known, *others = dispatch._known.others
-    monkeypatch.setattr(dispatch._known, "call", native_call(dispatch._known.by_python, continued, *others))
+    monkeypatch.setattr(dispatch._known, "call", native("genesis_call", dispatch._known.by_python, continued, *others))
     x = genesis.tensor(_values((3,)), dtype=getattr(genesis, dtype))
     for _ in range(2):
         genesis.synchronize()
@@ -326,7 +326,8 @@ def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):
     def fails(*functions):
         raise RuntimeError("no compiler")
 
-    calls = known_calls.KnownCalls(fails, dispatch._known.by_python)
+    monkeypatch.setattr(known_calls, "native", fails)
+    calls = known_calls.KnownCalls("genesis_call", dispatch._known.by_python)
     monkeypatch.setattr(dispatch, "_known", calls)
     x = genesis.tensor(_values((3,)))
     for _ in range(known_calls.OFTEN + 2):

@@ -10,7 +10,6 @@ import genesis
 from genesis.execution.flush import OFTEN
 from genesis.functions.methods import conversion
 from genesis.runtime.instructions import are_possible
-from genesis.tensor.known_calls.native import native_look
 from genesis.tracing.state import thread_state
 
 pytestmark = pytest.mark.skipif(not are_possible(), reason="this interpreter's objects are laid out otherwise")
@@ -22,7 +21,7 @@ class Marked(genesis.Tensor):
 
 @pytest.fixture
 def look(monkeypatch):
-    found = native_look(conversion._looks.by_python)
+    found = conversion._looks._loaded()
     monkeypatch.setattr(conversion._looks, "call", found)
     return found
 

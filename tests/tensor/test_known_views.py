@@ -9,7 +9,7 @@ import pytest
 
 import genesis
 from genesis.runtime.instructions import are_possible
-from genesis.tensor.known_calls.native import native_view
+from genesis.tensor.known_calls.native import native
 
 views = sys.modules["genesis.tensor.views"]
 pytestmark = pytest.mark.skipif(not are_possible(), reason="this interpreter's objects are laid out otherwise")
@@ -21,7 +21,7 @@ class Marked(genesis.Tensor):
 
 @pytest.fixture
 def by_machine_code(monkeypatch):
-    found = native_view(views._views.by_python, *views._views.others)
+    found = views._views._loaded()
     monkeypatch.setattr(views._views, "call", found)
     return found
 
@@ -127,7 +127,7 @@ def test_an_interrupt_within_a_layout_rule_is_raised(monkeypatch):
         raise KeyboardInterrupt
 
     x = genesis.tensor([1.0, 2.0])
-    found = native_view(views._views.by_python, interrupted)
+    found = native("genesis_view", views._views.by_python, interrupted)
     with pytest.raises(KeyboardInterrupt):
         found(x, "select", (0, 1))
     assert x[1].item() == 2.0

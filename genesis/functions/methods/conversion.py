@@ -44,7 +44,7 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
-from genesis.tensor.known_calls.calls import KnownCalls, native_look
+from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.views import detach, share_data
 from genesis.tracing.memory import NUMBERS, Memory
 from genesis.tracing.recording_hooks import item_read, reads_forbidden, refuse, values_read
@@ -86,7 +86,7 @@ def _looked_at(tensor: Tensor, is_number: bool) -> Any:
         return _memory_read(tensor).listed(tensor._array.node.dtype)
 
 
-_looks = KnownCalls(native_look, _looked_at)
+_looks = KnownCalls("genesis_look", _looked_at)
 
 
 def _number(tensor: Tensor) -> bool | int | float:

@@ -21,7 +21,7 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, share_storage
 from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import move_storage, rederived, write
-from genesis.tensor.known_calls.calls import KnownCalls, native_fill
+from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.views import detach, view
 from genesis.tensor.writes_in_memory import set_in_memory
 
@@ -77,7 +77,7 @@ def _copied(tensor: Tensor, source: Tensor) -> Tensor:
     return write(tensor, value)
 
 
-_fills = KnownCalls(native_fill, _filled, element_pattern)
+_fills = KnownCalls("genesis_fill", _filled, element_pattern)
 
 
 @function()
@@ -113,6 +113,8 @@ def _axes(tensor: Tensor) -> list[int]:
 def _draw_into(tensor: Tensor, kind: str, low: float, high: float, generator: Generator | None) -> Tensor:
     """Fill a tensor with random numbers of the operation `kind`; tensor parameters are read."""
     shape, dtype, device = tensor.shape, tensor.dtype, tensor.device
+    if dtype.category < 2:
+        raise ArgumentTypeError(f"{kind}_: wants a floating or complex tensor, got {dtype.name}")
     low, high = low.item() if isinstance(low, Tensor) else low, high.item() if isinstance(high, Tensor) else high
     if stream(device) is None:
         made = drawn(kind, shape, dtype, low, high, device=device, generator=generator, target=tensor)

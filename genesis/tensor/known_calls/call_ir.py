@@ -1,8 +1,10 @@
-"""Modules of LLVM IR: of a call that the trie knows, which is recorded, and of a look at values, both without Python.
+"""Modules of LLVM IR: functions that do without Python what Python has done often, and the short forms of their lines.
 
-A line `  get %a, %b = Trace.step, nodes of %t` loads slots of the object %t, whose places are %a.at and %b.at; a line
-`  %t has base none, seen zero else ret i1 false` returns unless these are the attributes of a tensor;
-`  drop %a, %b` disowns.
+    get %a, %b = Trace.step, nodes of %t                loads slots of the object %t; their addresses are %a.at and %b.at
+    thread %grad_enabled, %eager else ret ptr null      loads items of this thread's `%state`
+    %t has base none, seen zero else ret i1 false       returns unless these are the attributes of a tensor
+    %unset = set base root, seen zero of %t             sets attributes of a tensor; another number than 0 if one failed
+    drop %a, %b                                         disowns
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from genesis.tensor.known_calls.look_ir import LOOK
 from genesis.tensor.known_calls.present_ir import PRESENT
 from genesis.tensor.known_calls.record_ir import RECORD
 from genesis.tensor.known_calls.setting_ir import SETTING_TOKEN
-from genesis.tensor.known_calls.take_ir import IS_ALIKE, TAKE
+from genesis.tensor.known_calls.take_ir import TAKE
 from genesis.tensor.known_calls.tensor_ir import TENSOR_TOKEN
 from genesis.tensor.known_calls.thread_ir import THREAD
 from genesis.tensor.known_calls.trace_ir import trace_ir
@@ -81,54 +83,61 @@ Names = Sequence[str]  # of the objects that machine code refers to
 Slotted = Mapping[str, type]  # classes with slots, by their names
 
 
-def call_ir(kinds: Slotted, names: Names) -> str:
-    """The module that defines `genesis_call(self, given, count)` of what `KnownCalls.call` takes in `dispatch`."""
-    functions = TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD + IS_ALIKE + TAKE
-    return _module(functions + locked_ir("genesis_call", "call_into"), kinds, names)
+_MODULES = {  # symbol -> what it calls while it holds LOCK, and that function's IR
+    "genesis_call": ("call_into", lambda: TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD + TAKE),
+    "genesis_fill": ("fill", lambda: FILL),
+    "genesis_look": ("look", lambda: LOOK),
+    "genesis_view": ("view", view_ir),
+}
 
 
-def fill_ir(kinds: Slotted, names: Names) -> str:
-    """The module that defines `PyObject* genesis_fill(self, given, count)`, of a tensor, and a number or a tensor's values."""
-    return _module(IS_ALIKE + FILL + locked_ir("genesis_fill", "fill"), kinds, names)
+def module_ir(symbol: str, kinds: Slotted, names: Names) -> str:
+    """The module that defines `PyObject* symbol(self, given, count)`, given what the `KnownCalls.call` of its Python takes."""
+    function, functions = _MODULES[symbol]
+    return _spelled_out(functions() + locked_ir(symbol, function), kinds, names)
 
 
-def look_at_values_ir(kinds: Slotted, names: Names) -> str:
-    """The module that defines `PyObject* genesis_look(self, given, count)`, of a tensor, and whether it is read as a number."""
-    return _module(LOOK + locked_ir("genesis_look", "look"), kinds, names)
+def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
+    """A module of functions and those that all share, without the short forms of lines."""
+    def got(line: re.Match[str]) -> list[str]:
+        taken, kind, attributes, owner = line.groups()
+        return [f"  {name}.at = getelementptr i8, ptr {owner}, i64 {slot_offset(kinds[kind], attribute)}\n"
+                f"  {name} = load ptr, ptr {name}.at"
+                for name, attribute in zip(taken.split(", "), attributes.split(", "), strict=True)]
 
+    def looked_up(line: re.Match[str]) -> list[str]:
+        return [f"  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else {line[2]}",
+                *[f"  {name} = call ptr @PyDict_GetItemWithError(ptr %state, ptr {name}.name)" for name in line[1].split(", ")],
+                "  call void @disown(ptr %state)"]
 
-def views_ir(kinds: Slotted, names: Names) -> str:
-    """The module that defines `genesis_view(self, given, count)` of a tensor, a layout rule's name and its arguments."""
-    return _module(view_ir() + locked_ir("genesis_view", "view"), kinds, names)
-
-
-def _module(functions: str, kinds: Slotted, names: Names) -> str:
-    def slots(line: re.Match[str]) -> str:
-        names, kind, attributes, owner = line.groups()
-        return "\n".join([
-            f"  {name}.at = getelementptr i8, ptr %{owner}, i64 {slot_offset(kinds[kind], attribute)}\n"
-            f"  {name} = load ptr, ptr {name}.at"
-            for name, attribute in zip(names.split(", "), attributes.split(", "), strict=True)])
-
-    def dropped(line: re.Match[str]) -> str:
-        return "\n".join([f"  call void @disown(ptr {name})" for name in line[1].split(", ")])
-
-    def attributes(line: re.Match[str]) -> str:
-        """An early return where one of the attributes is another object."""
+    def compared(line: re.Match[str]) -> list[str]:
         number, owner, wanted, otherwise = line.start(), *line.groups()
-        return "\n".join([
-            f"  %has.{number}.{k} = call i1 @has(ptr %{owner}, ptr %{name}.name, ptr %{value})\n"
-            f"  unless %has.{number}.{k}: {otherwise}"
-            for k, (name, value) in enumerate(pair.split() for pair in wanted.split(", "))])
+        return [f"  %has.{number}.{k} = call i1 @has(ptr {owner}, ptr %{name}.name, ptr %{value})\n"
+                f"  unless %has.{number}.{k}: {otherwise}"
+                for k, (name, value) in enumerate(pair.split() for pair in wanted.split(", "))]
 
-    structs = f"%objects = type {{ {', '.join(['ptr'] * (len(names) + 1))} }}\n%given = type {{ ptr, ptr, ptr, ptr }}\n"
+    def assigned(line: re.Match[str]) -> list[str]:
+        unset, given, owner = line.groups()
+        made, before = [], "0"
+        for k, (name, value) in enumerate(pair.split() for pair in given.split(", ")):
+            made += [f"  {unset}.{k} = call i32 @PyObject_SetAttr(ptr {owner}, ptr %{name}.name, ptr %{value})",
+                     f"  {unset}.so.{k} = or i32 {before}, {unset}.{k}"]
+            before = f"{unset}.so.{k}"
+        return [*made, f"  {unset} = or i32 0, {before}"]
+
+    def dropped(line: re.Match[str]) -> list[str]:
+        return [f"  call void @disown(ptr {name})" for name in line[1].split(", ")]
+
     def with_objects(function: str) -> str:
         used = [f"{number} ptr {name}" for number, name in enumerate(names) if f"%{name}" in function]
         return function.replace("ALL_OBJECTS", ", ".join(used))
 
-    functions = re.sub(r"^  %(\S+) has (.+) else (.+)$", attributes, PRESENT + functions, flags=re.MULTILINE)
-    functions = re.sub(r"^  drop (.+)$", dropped, functions, flags=re.MULTILINE)
-    functions = "".join(map(with_objects, re.split("^(?=define )", functions, flags=re.MULTILINE)))
-    functions = functions.replace("OBJECT_NEW", str(len(names)))
-    text = re.sub(r"^  get (%.+) = (\w+)\.(.+) of %(\S+)$", slots, functions, flags=re.MULTILINE)
-    return structs + text + OWNING + _DECLARATIONS
+    text = PRESENT + functions
+    for form, spelled in (
+        (r"get (%.+) = (\w+)\.(.+) of (%\S+)", got), (r"thread (%.+) else (.+)", looked_up),
+        (r"(%\S+) has (.+) else (.+)", compared), (r"(%\S+) = set (.+) of (%\S+)", assigned), (r"drop (.+)", dropped),
+    ):
+        text = re.sub(f"^  {form}$", lambda line: "\n".join(spelled(line)), text, flags=re.MULTILINE)  # noqa: B023
+    text = "".join(map(with_objects, re.split("^(?=define )", text, flags=re.MULTILINE)))
+    structs = f"%objects = type {{ {', '.join(['ptr'] * (len(names) + 1))} }}\n%given = type {{ ptr, ptr, ptr, ptr }}\n"
+    return structs + text.replace("OBJECT_NEW", str(len(names))) + OWNING + _DECLARATIONS

@@ -10,12 +10,9 @@ from genesis.runtime.deferred import deferred
 from genesis.runtime.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
-    from genesis.tensor.known_calls.native import native_call, native_fill, native_look, native_view
+    from genesis.tensor.known_calls.native import native
 else:
-    native_call = deferred("genesis.tensor.known_calls.native", "native_call")
-    native_fill = deferred("genesis.tensor.known_calls.native", "native_fill")
-    native_look = deferred("genesis.tensor.known_calls.native", "native_look")
-    native_view = deferred("genesis.tensor.known_calls.native", "native_view")
+    native = deferred("genesis.tensor.known_calls.native", "native")
 
 OFTEN = 512  # calls in a process, before machine code records known ones: it takes milliseconds to load
 
@@ -24,11 +21,11 @@ class KnownCalls:
     """Makes calls: known ones without Python.
 
     Attributes:
-        call: by Python at first; the machine code of `load(by_python, *others)` has the same effects.
+        call: by Python at first; the machine code of `symbol` has the same effects.
     """
 
-    def __init__(self, load: Callable[..., Any], by_python: Callable[..., Any], *others: Callable[..., Any]) -> None:
-        self.load = load
+    def __init__(self, symbol: str, by_python: Callable[..., Any], *others: Callable[..., Any]) -> None:
+        self.symbol = symbol
         self.by_python = by_python
         self.others = others  # functions that machine code goes on with
         self._calls = 0
@@ -43,5 +40,5 @@ class KnownCalls:
     def _loaded(self) -> Callable[..., Any] | None:
         """The machine code; None where nothing can be compiled."""
         with contextlib.suppress(Exception):
-            return self.load(self.by_python, *self.others)  # type: ignore[no-any-return]
+            return native(self.symbol, self.by_python, *self.others)
         return None

@@ -3,22 +3,6 @@
 MOST_BYTES = 1 << 18  # kernels write more, by several threads
 
 FILL = """
-; The number of elements of a shape.
-define internal i64 @elements_of(ptr %shape) {
-entry:
-  %rank = call i64 @PyTuple_Size(ptr %shape)
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
-  %product = phi i64 [ 1, %entry ], [ %product.next, %one ]
-  if i64 %k sge %rank: ret i64 %product
-one:
-  %extent.object = call ptr @PyTuple_GetItem(ptr %shape, i64 %k)
-  %extent = call i64 @PyLong_AsSsize_t(ptr %extent.object)
-  %product.next = mul i64 %product, %extent
-  %k.next = add i64 %k, 1
-  br label %next
-}
-
 ; Whether memory is contiguous and on the host.
 define internal i1 @is_simple(ptr %objects, ptr %memory) {
   load %objects: ALL_OBJECTS
@@ -37,40 +21,48 @@ define internal i1 @is_sole(ptr %objects, ptr %array, i32 %arrays) {
   %is.simple = call i1 @is_simple(ptr %objects, ptr %memory)
   unless %is.simple: ret i1 false
   get %buffer = Memory.buffer of %memory
-  get %origin, %owner, %flat = Buffer.origin, _owner, _flat of %buffer
+  get %origin = Buffer.origin of %buffer
+  %is.shared = call i1 @is_shared(ptr %objects, ptr %buffer)
   %array.owners = load i32, ptr %array
   %memory.owners = load i32, ptr %memory
   %buffer.owners = load i32, ptr %buffer
-  unless ptr %trace == %none and ptr %origin == %none and ptr %owner == %none: ret i1 false
+  if ptr %trace != %none or ptr %origin != %none or %is.shared: ret i1 false
   unless i32 %array.owners == 2 and i32 %memory.owners == 1 and i32 %buffer.owners == %arrays: ret i1 false
-  if ptr %flat == %none: ret i1 true
-  %borrower = call ptr @PyWeakref_GetObject(ptr %flat)
-  %is.returned = icmp eq ptr %borrower, %none
-  ret i1 %is.returned
+  ret i1 true
 }
 
-; Write a number everywhere; whether that was done. Of -0.0, Python's cache knows 0.0.
-define internal i1 @put_number(ptr %objects, ptr %value, ptr %dtype, ptr %at, i64 %bytes) {
-entry:
+; 16 bytes of elements with a number; None if Python has to write it, null with an error. Of -0.0, Python's cache knows 0.0.
+define internal ptr @pattern_for(ptr %objects, ptr %tensor, ptr %value) {
   load %objects: ALL_OBJECTS
   %asked = alloca [2 x ptr]
   %class = call ptr @class_of(ptr %value)
   if ptr %class == %int.class or ptr %class == %bool.class: %ask
-  if ptr %class != %float.class: ret i1 false
+  if ptr %class != %float.class: %unknown
   %real = call double @PyFloat_AsDouble(ptr %value)
   %bits = bitcast double %real to i64
-  if i64 %bits == -9223372036854775808: ret i1 false
+  if i64 %bits == -9223372036854775808: %unknown
 ask:
+  %array = call ptr @present_array(ptr %objects, ptr %tensor) else %unknown
+  get %node = Array.node of %array
+  get %dtype = Node.dtype of %node
   store ptr %value, ptr %asked
   store ptr %dtype, ptr %asked[1]
-  %pattern = call ptr @PyObject_Vectorcall(ptr %element.pattern, ptr %asked, i64 2, ptr null) else %failed
-  if ptr %pattern == %none: %unknown
-put:
+  %pattern = call ptr @PyObject_Vectorcall(ptr %element.pattern, ptr %asked, i64 2, ptr null)
+  drop %array
+  ret ptr %pattern
+unknown:
+  call void @own(ptr %none)
+  ret ptr %none
+}
+
+; Write 16 bytes over and over, so many bytes in all.
+define internal void @repeat(ptr %pattern, ptr %at, i64 %bytes) {
+entry:
   %pattern.at = call ptr @PyBytes_AsString(ptr %pattern)
   %sixteen = load <16 x i8>, ptr %pattern.at, align 1
   %most = sub i64 %bytes, 16
 next:
-  %k = phi i64 [ 0, %put ], [ %k.next, %one ]
+  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
   %place = getelementptr i8, ptr %at, i64 %k
   if i64 %k sgt %most: %rest
 one:
@@ -80,37 +72,28 @@ one:
 rest:
   %left = sub i64 %bytes, %k
   call void @llvm.memmove.p0.p0.i64(ptr %place, ptr %pattern.at, i64 %left, i1 false)
-  drop %pattern
-  ret i1 true
-failed:
-  call void @PyErr_Clear()
-unknown:
-  drop %pattern
-  ret i1 false
+  ret void
 }
 
-; Write the values of another tensor, like the one with %node; whether that was done.
-define internal i1 @put_tensor(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes) {
+; Write the values of another tensor, like the one with %node in %buffer; whether that was done.
+define internal i1 @copied(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes) {
   load %objects: ALL_OBJECTS
   %value has requires_grad false, element_map none else ret i1 false
   %source = call ptr @present_array(ptr %objects, ptr %value) else ret i1 false
+  drop %source
   get %source.node, %memory = Array.node, memory of %source
   %is.alike = call i1 @is_alike(ptr %objects, ptr %node, ptr %source.node)
   %is.simple = call i1 @is_simple(ptr %objects, ptr %memory)
-  unless %is.alike and %is.simple: %unlike
+  unless %is.alike and %is.simple: ret i1 false
   get %from, %source.buffer = Memory.pointer, buffer of %memory
-  if ptr %source.buffer == %buffer: %unlike
+  if ptr %source.buffer == %buffer: ret i1 false
   %source.at = call ptr @PyLong_AsVoidPtr(ptr %from)
   call void @llvm.memmove.p0.p0.i64(ptr %at, ptr %source.at, i64 %bytes, i1 false)
-  drop %source
   ret i1 true
-unlike:
-  drop %source
-  ret i1 false
 }
 
-; Write a number, or the values of a tensor, into the memory of an array; whether that was done.
-define internal i1 @put_value(ptr %objects, ptr %array, ptr %value) {
+; Write a pattern, or without one the values of a tensor, into the memory of an array; whether that was done.
+define internal i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern) {
   load %objects: ALL_OBJECTS
   get %memory, %node = Array.memory, node of %array
   get %shape, %dtype = Node.shape, dtype of %node
@@ -120,22 +103,20 @@ define internal i1 @put_value(ptr %objects, ptr %array, ptr %value) {
   %size = call i64 @PyLong_AsSsize_t(ptr %itemsize)
   %count = call i64 @elements_of(ptr %shape)
   %bytes = mul i64 %count, %size
-  %class = call ptr @class_of(ptr %value)
   if i64 %bytes ugt MOST_BYTES: ret i1 false
-  if ptr %class == %tensor.class: %copy
-  %is.filled = call i1 @put_number(ptr %objects, ptr %value, ptr %dtype, ptr %at, i64 %bytes)
-  ret i1 %is.filled
+  if ptr %pattern == %none: %copy
+  call void @repeat(ptr %pattern, ptr %at, i64 %bytes)
+  ret i1 true
 copy:
-  %is.copied = call i1 @put_tensor(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes)
+  %is.copied = call i1 @copied(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes)
   ret i1 %is.copied
 }
 
 ; Whether a tensor is a root, or a view of it, that may be written to at once: see `set_in_memory`.
 define internal i1 @takes_values(ptr %objects, ptr %tensor, ptr %root) {
   load %objects: ALL_OBJECTS
-  %class = call ptr @class_of(ptr %tensor)
   %root.class = call ptr @class_of(ptr %root)
-  unless ptr %class == %tensor.class and ptr %root.class == %tensor.class: ret i1 false
+  if ptr %root.class != %tensor.class: ret i1 false
   %root has base none, requires_grad false, keeps_derivation false, is_inference false else ret i1 false
   if ptr %tensor == %root: ret i1 true
   %tensor has requires_grad false, detached false, untracked false, element_map none else ret i1 false
@@ -150,55 +131,68 @@ define internal i32 @count_write(ptr %objects, ptr %tensor, ptr %root) {
   drop %changes
   if ptr %more == null: ret i32 -1
 count:
-  %uncounted = call i32 @PyObject_SetAttr(ptr %root, ptr %changes.name, ptr %more)
+  %uncounted = set changes more of %root
   if ptr %tensor == %root or i32 %uncounted != 0: %end
 view:
-  %unseen = call i32 @PyObject_SetAttr(ptr %tensor, ptr %seen.name, ptr %more)
+  %unseen = set seen more of %tensor
 end:
   %missed = phi i32 [ %uncounted, %count ], [ %unseen, %view ]
   drop %more
   ret i32 %missed
 }
 
-; Fill memory that a tensor alone owns with a number, or a tensor's values. Python fills other memory.
-define internal ptr @fill(ptr %objects, ptr %given) {
+; Write to memory that a tensor and its root alone own. Returns 0 if that was done, 1 if Python has to, -1 with an error.
+define internal i32 @filled(ptr %objects, ptr %tensor, ptr %value, ptr %pattern) {
   load %objects: ALL_OBJECTS
-  load %given: 0 ptr tensor, 1 ptr value
-  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
-  %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
-  %deferred = call ptr @PyDict_GetItemWithError(ptr %state, ptr %deferred.name)
-  drop %state
-  unless ptr %recorder == %none and ptr %deferred == %false: %python
-  %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name) else ret ptr null
+  %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name) else ret i32 -1
   drop %base
   %is.root = icmp eq ptr %base, %none
   %root = select i1 %is.root, ptr %tensor, ptr %base
-  %takes.values = call i1 @takes_values(ptr %objects, ptr %tensor, ptr %root)
-  unless %takes.values: %python
-  %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
-look:
   %arrays = select i1 %is.root, i32 1, i32 2
+  %takes.values = call i1 @takes_values(ptr %objects, ptr %tensor, ptr %root)
+  unless %takes.values: ret i32 1
+  %array = call ptr @present_array(ptr %objects, ptr %tensor) else ret i32 1
   %is.sole = call i1 @is_sole(ptr %objects, ptr %array, i32 %arrays)
   unless %is.sole: %left
-  if %is.root: %put
+  if %is.root: %write
   %whole = call ptr @present_array(ptr %objects, ptr %root) else %left
   %whole.sole = call i1 @is_sole(ptr %objects, ptr %whole, i32 2)
+  drop %whole
   get %node = Array.node of %array
   get %whole.node = Array.node of %whole
   get %dtype = Node.dtype of %node
   get %whole.dtype = Node.dtype of %whole.node
-  drop %whole
   unless %whole.sole and ptr %dtype == %whole.dtype: %left
-put:
-  %is.put = call i1 @put_value(ptr %objects, ptr %array, ptr %value)
-  unless %is.put: %left
-  %missed = call i32 @count_write(ptr %objects, ptr %tensor, ptr %root)
+write:
+  %is.put = call i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern)
   drop %array
-  if i32 %missed != 0: ret ptr null
-  call void @own(ptr %tensor)
-  ret ptr %tensor
+  unless %is.put: ret i32 1
+  %missed = call i32 @count_write(ptr %objects, ptr %tensor, ptr %root)
+  ret i32 %missed
 left:
   drop %array
+  ret i32 1
+}
+
+; Fill memory that a tensor alone owns with a number, or a tensor's values. Python fills other memory. Finding the pattern may
+; run signal handlers, so it comes first.
+define internal ptr @fill(ptr %objects, ptr %given) {
+  load %objects: ALL_OBJECTS
+  load %given: 0 ptr tensor, 1 ptr value
+  thread %recorder, %deferred else ret ptr null
+  %class = call ptr @class_of(ptr %tensor)
+  %value.class = call ptr @class_of(ptr %value)
+  unless ptr %recorder == %none and ptr %deferred == %false and ptr %class == %tensor.class: %python
+  %pattern = call ptr @pattern_for(ptr %objects, ptr %tensor, ptr %value) else ret ptr null
+  if ptr %pattern == %none and ptr %value.class != %tensor.class: %unknown
+  %missed = call i32 @filled(ptr %objects, ptr %tensor, ptr %value, ptr %pattern)
+  drop %pattern
+  if i32 %missed sgt 0: %python
+  if i32 %missed slt 0: ret ptr null
+  call void @own(ptr %tensor)
+  ret ptr %tensor
+unknown:
+  drop %pattern
 python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %fill.by.python, ptr %given, i64 2, ptr null)
   ret ptr %by.python

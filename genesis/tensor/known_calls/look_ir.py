@@ -117,33 +117,15 @@ fail:
   ret ptr null
 }
 
-; Whether an array of this shape is one number.
-define internal i1 @is_one(ptr %shape) {
-entry:
-  %rank = call i64 @PyTuple_Size(ptr %shape)
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
-  if i64 %k sge %rank: ret i1 true
-one:
-  %extent.object = call ptr @PyTuple_GetItem(ptr %shape, i64 %k)
-  %extent = call i64 @PyLong_AsSsize_t(ptr %extent.object)
-  %k.next = add i64 %k, 1
-  if i64 %extent == 1: %next else %no
-no:
-  ret i1 false
-}
-
 ; The values in memory; null without an error for those that Python reads: strided, of another device or dtype, or several
 ; numbers where one is wanted.
 define internal ptr @read(ptr %objects, ptr %array, ptr %memory, ptr %is.number) {
   %cursor = alloca ptr
   load %objects: ALL_OBJECTS
-  get %buffer = Memory.buffer of %memory
+  get %buffer, %strides, %layout = Memory.buffer, strides, layout of %memory
   get %device = Buffer.device of %buffer
-  get %strides = Memory.strides of %memory
   get %node = Array.node of %array
   get %dtype = Node.dtype of %node
-  get %layout = Memory.layout of %memory
   %shape = call ptr @PyTuple_GetItem(ptr %layout, i64 0)
   unless ptr %device == %cpu.device and ptr %strides == %none: ret ptr null
   %is.understood = call i32 @PySequence_Contains(ptr %looked.at, ptr %dtype)
@@ -153,8 +135,8 @@ define internal ptr @read(ptr %objects, ptr %array, ptr %memory, ptr %is.number)
   %rank = call i64 @PyTuple_Size(ptr %shape)
   if i64 %rank == 0: %scalar
   if ptr %is.number != %true: %list
-  %is.one = call i1 @is_one(ptr %shape)
-  unless %is.one: ret ptr null
+  %count = call i64 @elements_of(ptr %shape)
+  if i64 %count != 1: ret ptr null
 scalar:
   %number = call ptr @number_at(ptr %objects, ptr %dtype, ptr %at)
   ret ptr %number
@@ -176,9 +158,7 @@ define internal ptr @look(ptr %objects, ptr %given) {
   %class = call ptr @class_of(ptr %tensor)
   %is.plain = call i1 @is_plain_class(ptr %objects, ptr %class)
   unless %is.plain: %python
-  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
-  %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
-  drop %state
+  thread %recorder else ret ptr null
   if ptr %recorder != %none: %python
   %array = call ptr @present_array(ptr %objects, ptr %tensor) else %python
   get %memory.before = Array.memory of %array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from genesis.execution.flush import FLUSH_HOOKS
@@ -18,7 +18,7 @@ from genesis.runtime.kernel_cache import compiled
 from genesis.runtime.memory import Buffer
 from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.tensor.handle import Storage, Tensor, plain_classes, spreading
-from genesis.tensor.known_calls.call_ir import Names, Slotted, call_ir, fill_ir, look_at_values_ir, views_ir
+from genesis.tensor.known_calls.call_ir import module_ir
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import inside
@@ -55,32 +55,11 @@ _IN_PYTHON = {  # functions that machine code may go on with
 }
 
 
-def native_call(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
-    """`KnownCalls.call` of calls as machine code; None if this interpreter's objects are laid out otherwise than CPython's."""
-    return _native("genesis_call", call_ir, in_python)
-
-
-def native_look(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
-    """`KnownCalls.call` of looks as machine code; None as above."""
-    return _native("genesis_look", look_at_values_ir, in_python)
-
-
-def native_view(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
-    """`KnownCalls.call` of views as machine code; None as above."""
-    return _native("genesis_view", views_ir, in_python)
-
-
-def native_fill(*in_python: Callable[..., Any]) -> Callable[..., Any] | None:
-    """`KnownCalls.call` of writes of one number, or of another tensor's values, as machine code; None as above."""
-    return _native("genesis_fill", fill_ir, in_python)
-
-
-def _native(
-    symbol: str, module_ir: Callable[[Slotted, Names], str], in_python: Sequence[Callable[..., Any]]
-) -> Callable[..., Any] | None:
+def native(symbol: str, *in_python: Callable[..., Any]) -> Callable[..., Any] | None:
+    """`KnownCalls.call` as machine code; None if this interpreter's objects are laid out otherwise than CPython's."""
     if not are_possible():
         return None
     known = [*_OBJECTS.values(), *in_python]
     objects = array("Q", [*map(id, known), object_new()])
-    address = compiled(symbol, module_ir(_SLOTTED, (*_OBJECTS, *_IN_PYTHON[symbol])))
+    address = compiled(symbol, module_ir(symbol, _SLOTTED, (*_OBJECTS, *_IN_PYTHON[symbol])))
     return builtin(symbol.encode(), address, METH_FASTCALL, objects.buffer_info()[0], objects, *known)

@@ -30,6 +30,44 @@ define internal i1 @has(ptr %tensor, ptr %name, ptr %wanted) {
   ret i1 %is.wanted
 }
 
+; The number of elements of a shape.
+define internal i64 @elements_of(ptr %shape) {
+entry:
+  %rank = call i64 @PyTuple_Size(ptr %shape)
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
+  %product = phi i64 [ 1, %entry ], [ %product.next, %one ]
+  if i64 %k sge %rank: ret i64 %product
+one:
+  %extent.object = call ptr @PyTuple_GetItem(ptr %shape, i64 %k)
+  %extent = call i64 @PyLong_AsSsize_t(ptr %extent.object)
+  %product.next = mul i64 %product, %extent
+  %k.next = add i64 %k, 1
+  br label %next
+}
+
+; Whether two nodes have one shape and dtype, and no derivation.
+define internal i1 @is_alike(ptr %objects, ptr %node, ptr %other) {
+  load %objects: ALL_OBJECTS
+  get %shape, %dtype, %derived = Node.shape, dtype, differentiable of %node
+  get %other.shape, %other.dtype, %other.derived = Node.shape, dtype, differentiable of %other
+  unless ptr %dtype == %other.dtype and ptr %derived == %false and ptr %other.derived == %false: ret i1 false
+  %is.same = call i32 @PyObject_RichCompareBool(ptr %shape, ptr %other.shape, i32 2)
+  %is.alike = icmp eq i32 %is.same, 1
+  ret i1 %is.alike
+}
+
+; Whether the outside sees the memory of a buffer.
+define internal i1 @is_shared(ptr %objects, ptr %buffer) {
+  load %objects: ALL_OBJECTS
+  get %owner, %flat = Buffer._owner, _flat of %buffer
+  if ptr %owner != %none: ret i1 true
+  if ptr %flat == %none: ret i1 false
+  %borrower = call ptr @PyWeakref_GetObject(ptr %flat)
+  %is.lent = icmp ne ptr %borrower, %none
+  ret i1 %is.lent
+}
+
 ; Whether machine code reads tensors of this class: Tensor, or one that adds no attribute to it.
 define internal i1 @is_plain_class(ptr %objects, ptr %class) {
   load %objects: ALL_OBJECTS
@@ -86,15 +124,10 @@ define internal ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, p
 
 ; The tensor of an array, which is a new reference.
 define internal ptr @tensor_of(ptr %objects, ptr %array, ptr %requires) {
-entry:
   load %objects: ALL_OBJECTS, OBJECT_NEW ptr object.new
   %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null) else ret ptr null
-  %unset.array = call i32 @PyObject_SetAttr(ptr %tensor, ptr %array.name, ptr %array)
-  %unset.requires = call i32 @PyObject_SetAttr(ptr %tensor, ptr %requires_grad.name, ptr %requires)
-  %unset = or i32 %unset.array, %unset.requires
-  if i32 %unset != 0: %fail
-  ret ptr %tensor
-fail:
+  %unset = set array array, requires_grad requires of %tensor
+  if i32 %unset == 0: ret ptr %tensor
   drop %tensor
   ret ptr null
 }

@@ -29,6 +29,13 @@ fail:
   ret ptr null
 }
 
+; Put an object into an empty place of a tuple.
+define internal void @put_part(ptr %tuple, i64 %place, ptr %object) {
+  call void @own(ptr %object)
+  call i32 @PyTuple_SetItem(ptr %tuple, i64 %place, ptr %object)
+  ret void
+}
+
 ; The position of a tensor in the trace, which it enters; null without an error if Python has to find it. That of a leaf is its
 ; variable's, which follows its input.
 define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument) {
@@ -83,12 +90,8 @@ entering:
   get %buffer = Memory.buffer of %memory
   get %buffer.device = Buffer.device of %buffer
   get %trace.device = Trace.device of %trace
-  get %owner, %flat = Buffer._owner, _flat of %buffer
-  unless ptr %owner == %none and ptr %buffer.device == %trace.device: %other.kind
-  if ptr %flat == %none: %known
-  %borrower = call ptr @PyWeakref_GetObject(ptr %flat)
-  if ptr %borrower != %none: %other.kind
-known:
+  %is.shared = call i1 @is_shared(ptr %objects, ptr %buffer)
+  if %is.shared or ptr %buffer.device != %trace.device: %other.kind
   get %entered = Trace.entered of %trace
   %known.index = call ptr @PyDict_GetItemWithError(ptr %entered, ptr %array) else %new
 known.before:
@@ -109,17 +112,12 @@ new:
   get %node = Array.node of %array
   get %shape, %dtype, %differentiable = Node.shape, dtype, differentiable of %node
   get %strides = Memory.strides of %memory
-  call void @own(ptr %shape)
-  call i32 @PyTuple_SetItem(ptr %kind, i64 0, ptr %shape)
-  call void @own(ptr %dtype)
-  call i32 @PyTuple_SetItem(ptr %kind, i64 1, ptr %dtype)
-  call void @own(ptr %strides)
-  call i32 @PyTuple_SetItem(ptr %kind, i64 2, ptr %strides)
-  call void @own(ptr %differentiable)
-  call i32 @PyTuple_SetItem(ptr %kind, i64 3, ptr %differentiable)
+  call void @put_part(ptr %kind, i64 0, ptr %shape)
+  call void @put_part(ptr %kind, i64 1, ptr %dtype)
+  call void @put_part(ptr %kind, i64 2, ptr %strides)
+  call void @put_part(ptr %kind, i64 3, ptr %differentiable)
   %leaf.mark = select i1 %is.leaf, ptr %true, ptr %false
-  call void @own(ptr %leaf.mark)
-  call i32 @PyTuple_SetItem(ptr %kind, i64 4, ptr %leaf.mark)
+  call void @put_part(ptr %kind, i64 4, ptr %leaf.mark)
   get %step = Trace.step of %trace
   get %children = TrieNode.children of %step
   %child = call ptr @PyDict_GetItemWithError(ptr %children, ptr %kind) else %other.kind

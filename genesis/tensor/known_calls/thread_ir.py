@@ -62,31 +62,24 @@ define internal ptr @call_in_thread(ptr %objects, ptr %given) {
   %ended = alloca [4 x ptr]
   load %objects: ALL_OBJECTS
   %operation = load ptr, ptr %given
-  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else ret ptr null
-  %recorder = call ptr @PyDict_GetItemWithError(ptr %state, ptr %recorder.name)
-  %several = call ptr @PyDict_GetItemWithError(ptr %state, ptr %multi_device.name)
-  %grad = call ptr @PyDict_GetItemWithError(ptr %state, ptr %grad_enabled.name)
-  %before = call ptr @PyDict_GetItemWithError(ptr %state, ptr %trace.name)
-  if ptr %recorder == %none and ptr %several == %false: %look
-  drop %state
+  thread %recorder, %multi_device, %grad_enabled, %trace else ret ptr null
+  if ptr %recorder == %none and ptr %multi_device == %false: %look
   %by.python = call ptr @PyObject_Vectorcall(ptr %call.by.python, ptr %given, i64 4, ptr null)
   ret ptr %by.python
 look:
-  call void @own(ptr %before)
-  if ptr %before == %none: %open
+  call void @own(ptr %trace)
+  call void @own(ptr %grad_enabled)
+  if ptr %trace == %none: %open
 look.closed:
-  get %is.closed = Trace.closed of %before
+  get %is.closed = Trace.closed of %trace
   if ptr %is.closed == %false: %enter
 open:
-  drop %before
-  %opened = call ptr @open_trace(ptr %objects, ptr %state)
-  if ptr %opened == null: %fail else %enter
+  drop %trace
+  %opened = call ptr @open_trace(ptr %objects, ptr %state) else %fail
 
 enter:                                            ; signal handlers and finalizers record into a trace of their own
-  %trace = phi ptr [ %before, %look.closed ], [ %opened, %open ]
-  call void @own(ptr %grad)
-  drop %state
-  get %closed = Trace.closed of %trace
+  %entered = phi ptr [ %trace, %look.closed ], [ %opened, %open ]
+  get %closed = Trace.closed of %entered
   call void @replace(ptr %closed.at, ptr %busy)
   store ptr null, ptr %offset.at
   %scopes = call ptr @PyObject_GetAttr(ptr %innermost, ptr %dict.name) else %end
@@ -97,9 +90,10 @@ scopes.found:
   %code = call ptr @user_line(ptr %objects, ptr %offset.at) else %end
 line.found:
   %offset = load ptr, ptr %offset.at
-  %mode = call ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) else %end
+  %mode = call ptr @mode_of(ptr %objects, ptr %operation, ptr %grad_enabled) else %end
 record:
-  %made = call ptr @record(ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope)
+  %made = call ptr @record(
+    ptr %objects, ptr %entered, ptr %mode, ptr %grad_enabled, ptr %given, ptr %code, ptr %offset, ptr %scope)
   drop %mode
 
 end:                                              ; the trace is open again, unless the call has closed it
@@ -107,17 +101,17 @@ end:                                              ; the trace is open again, unl
   %scope.held = phi ptr [ null, %enter ], [ %scope, %scopes.found ], [ %scope, %line.found ], [ %scope, %record ]
   %code.held = phi ptr [ null, %enter ], [ null, %scopes.found ], [ %code, %line.found ], [ %code, %record ]
   %offset.held = load ptr, ptr %offset.at
-  get %closed.now = Trace.closed of %trace
+  get %closed.now = Trace.closed of %entered
   %is.busy = icmp eq ptr %closed.now, %busy
   %closed.then = select i1 %is.busy, ptr %false, ptr %closed.now
   call void @replace(ptr %closed.now.at, ptr %closed.then)
   if ptr %result == null: %leave
 weigh:
-  get %weight, %limit = Trace.weight, limit of %trace
+  get %weight, %limit = Trace.weight, limit of %entered
   %is.heavy = call i32 @PyObject_RichCompareBool(ptr %weight, ptr %limit, i32 4)
   if i32 %is.heavy == 0: %leave
 long:
-  %ended.next = call ptr @put_all(ptr %ended, ptr %trace, ptr %operation, ptr %code.held, ptr %offset.held)
+  %ended.next = call ptr @put_all(ptr %ended, ptr %entered, ptr %operation, ptr %code.held, ptr %offset.held)
   %flushed = call ptr @PyObject_Vectorcall(ptr %flush.long, ptr %ended, i64 4, ptr null)
   drop %flushed
   if ptr %flushed != null: %leave
@@ -125,10 +119,10 @@ drop:
   drop %result
 leave:
   %left = phi ptr [ null, %end ], [ %result, %weigh ], [ %result, %long ], [ null, %drop ]
-  drop %code.held, %offset.held, %scope.held, %grad, %trace
+  drop %code.held, %offset.held, %scope.held, %grad_enabled, %entered
   ret ptr %left
 fail:
-  drop %state
+  drop %grad_enabled
   ret ptr null
 }
 """

@@ -56,21 +56,9 @@ define internal ptr @open_trace(ptr %objects, ptr %state) {
   %dtype = call ptr @PyList_GetItem(ptr %default.dtype, i64 0)
   %root = call ptr @PyDict_GetItemWithError(ptr %roots, ptr %dtype)
   get %running = _Critical.running of %critical
-  %is.light = icmp eq ptr %weight, %zero
-  %is.lazy = icmp eq ptr %eager, %false
   %is.first = icmp eq ptr %latest, null
-  %is.rooted = icmp ne ptr %root, null
-  %is.calm = icmp eq ptr %running, %false
-  %is.usual.a = and i1 %is.light, %is.lazy
-  %is.usual.b = and i1 %is.first, %is.rooted
-  %is.usual.c = and i1 %is.usual.a, %is.usual.b
-  %is.usual = and i1 %is.usual.c, %is.calm
-  br i1 %is.usual, label %make, label %python
-python:
-  %by.python = call ptr @PyObject_CallNoArgs(ptr %open.trace)
-  ret ptr %by.python
-make:                                             ; a finalizer may clear the roots meanwhile
-  call void @own(ptr %root)
+  unless ptr %weight == %zero and ptr %eager == %false and %is.first and ptr %root != null and ptr %running == %false: %python
+  call void @own(ptr %root)                       ; a finalizer may clear the roots meanwhile
   %trace = call ptr @new_trace(ptr %objects, ptr %root)
   drop %root
   if ptr %trace == null: ret ptr null
@@ -80,11 +68,12 @@ make:                                             ; a finalizer may clear the ro
   %unset.open = call i32 @PyDict_SetItem(ptr %state, ptr %trace.name, ptr %trace)
   %unset.either = or i32 %unset.latest, %unset.begun
   %unset = or i32 %unset.either, %unset.open
-  if i32 %unset != 0: %fail
-  ret ptr %trace
-fail:
+  if i32 %unset == 0: ret ptr %trace
   drop %trace
   ret ptr null
+python:
+  %by.python = call ptr @PyObject_CallNoArgs(ptr %open.trace)
+  ret ptr %by.python
 }
 """
 

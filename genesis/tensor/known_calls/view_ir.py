@@ -35,7 +35,7 @@ define internal ptr @storage_of(ptr %objects, ptr %root) {
   if ptr %former != %none: ret ptr %former
   drop %former
   %fresh = call ptr @PyObject_CallNoArgs(ptr %storage.class) else ret ptr null
-  %unset = call i32 @PyObject_SetAttr(ptr %root, ptr %storage.name, ptr %fresh)
+  %unset = set storage fresh of %root
   if i32 %unset == 0: ret ptr %fresh
   drop %fresh
   ret ptr null
@@ -45,16 +45,9 @@ define internal ptr @storage_of(ptr %objects, ptr %root) {
 ; with an error.
 define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes) {
   load %objects: ALL_OBJECTS
-  %storage = call ptr @storage_of(ptr %objects, ptr %root)
-  if ptr %storage == null: ret i32 -1
-  %unset.base = call i32 @PyObject_SetAttr(ptr %view, ptr %base.name, ptr %root)
-  %unset.layout = call i32 @PyObject_SetAttr(ptr %view, ptr %layout.name, ptr %layout)
-  %unset.seen = call i32 @PyObject_SetAttr(ptr %view, ptr %seen.name, ptr %changes)
-  %unset.storage = call i32 @PyObject_SetAttr(ptr %view, ptr %storage.name, ptr %storage)
+  %storage = call ptr @storage_of(ptr %objects, ptr %root) else ret i32 -1
+  %unset = set base root, layout layout, seen changes, storage storage of %view
   drop %storage
-  %unset.a = or i32 %unset.base, %unset.layout
-  %unset.b = or i32 %unset.seen, %unset.storage
-  %unset = or i32 %unset.a, %unset.b
   ret i32 %unset
 }
 
