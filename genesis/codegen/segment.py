@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -47,28 +47,11 @@ class Segment(NamedTuple):
     stages: tuple[int, ...] = ()
 
 
-class SlotMap:
-    """Maps a value to the argument word of its address: a slot that each run fills, and an offset."""
+class OwnedMemory:
+    """Memory that argument words point to, kept alive with the program."""
 
-    is_portable = False  # whether the program runs in other processes, so addresses of this one are invalid
-
-    def __init__(
-        self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
-    ) -> None:
-        self.schedule = schedule
-        self.arena_slot = arena_slot
-        self.output_slot = output_slot
-        self.scalar_slot = scalar_slot
-        self.keep: list[object] = []  # memory that argument words point to, kept alive with the program
-        self.streamed = streamed
-        self.workspace_bytes = 0
-        self._made: dict[object, Any] = {}
-
-    def once(self, key: object, make: Callable[[], Any]) -> Any:
-        """The result of `make`, shared by all launches with this `key`."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
+    def __init__(self) -> None:
+        self.keep: list[object] = []
 
     def room(self, nbytes: int) -> BlockWord:
         """Memory owned by the program, zeroed."""
@@ -84,6 +67,30 @@ class SlotMap:
     def made_table(self, make: Callable[[Any], np.ndarray], argument: Any) -> BlockWord:
         """The table that a function makes."""
         return self.table(make(argument))
+
+
+class SlotMap(OwnedMemory):
+    """Maps a value to the argument word of its address: a slot that each run fills, and an offset."""
+
+    is_portable = False  # whether the program runs in other processes, so addresses of this one are invalid
+
+    def __init__(
+        self, schedule: Schedule, arena_slot: int, output_slot: int, scalar_slot: int, streamed: Collection[int] = ()
+    ) -> None:
+        super().__init__()
+        self.schedule = schedule
+        self.arena_slot = arena_slot
+        self.output_slot = output_slot
+        self.scalar_slot = scalar_slot
+        self.streamed = streamed
+        self.workspace_bytes = 0
+        self._made: dict[object, Any] = {}
+
+    def once(self, key: object, make: Callable[[], Any]) -> Any:
+        """The result of `make`, shared by all launches with this `key`."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def workspace(self, nbytes: int) -> Slot:
         """Memory after the arena, for the duration of a launch."""
@@ -122,5 +129,10 @@ class SymbolicSlots(SlotMap):
 
     def __init__(self, symbols: Symbols, *of_program: Any) -> None:
         super().__init__(*of_program)
-        self.room: Callable[..., Any] = partial(symbols.effect, "memory.room")  # type: ignore[method-assign]
-        self.made_table: Callable[..., Any] = partial(symbols.effect, "memory.made_table")  # type: ignore[method-assign]
+        self._symbols = symbols
+
+    def room(self, nbytes: int) -> Any:
+        return self._symbols.effect("memory.room", nbytes)
+
+    def made_table(self, make: Callable[[Any], np.ndarray], argument: Any) -> Any:
+        return self._symbols.effect("memory.made_table", make, argument)

@@ -123,6 +123,10 @@ class Plan:
         plan.outputs, plan.sizes, plan.arena_bytes = sizes
         return plan
 
+    def forget_graph(self) -> None:
+        """Keep only what `filled` reads."""
+        self._lowered, self.asked = None, ((), *self.asked[1:])
+
     def _output(self, found: Location, layout: Layout, dtype: DType) -> Output:
         is_input = found.kind == "input"
         number = self.inputs[found.position] if is_input else found.position

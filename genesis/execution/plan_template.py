@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
-from genesis.codegen.segment import SlotMap
+from genesis.codegen.segment import OwnedMemory
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.graph import Node
@@ -21,7 +22,7 @@ from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Symbols
 from genesis.lower.allocate import Arena
 from genesis.lower.stored import is_built_in
 from genesis.runtime.groups import GROUPS
-from genesis.runtime.uninterrupted import uninterrupted
+from genesis.runtime.uninterrupted import is_of_handler, uninterrupted
 from genesis.tracing.trace import Trace
 
 EXAMPLES = 3  # programs of a skeleton that are planned by themselves
@@ -31,7 +32,10 @@ NODES_AHEAD = 1200
 MOST = 16  # templates of a skeleton, and
 SKELETONS = 256  # skeletons that are remembered
 
+LITERALS = range(-1, 3)  # keys of tables of the passes
+
 Numbers = list[Any]  # of a program: its integers, and numbers in floating point
+Template = Callable[[Sequence[Node], Numbers], Any]  # the plan of a graph with such numbers, or None
 
 
 class Skeleton:
@@ -60,7 +64,7 @@ class Program(NamedTuple):
         """The plan by an earlier template; None if none fits."""
         known = self.skeleton
         for template in known.templates:
-            plan = template.filled(self.nodes, self.numbers)
+            plan = template(self.nodes, self.numbers)
             if plan is not None:
                 known.filled += 1
                 _affordable[0] += len(self.nodes) // COST
@@ -79,7 +83,7 @@ class Program(NamedTuple):
             template = uninterrupted(_template, self.nodes, [*known.examples, self.numbers], plan)
             if template is not None:
                 known.templates = [template, *known.templates[: MOST - 1]]
-                return template.filled(self.nodes, self.numbers) or plan(self.nodes)
+                return template(self.nodes, self.numbers) or plan(self.nodes)
         return plan(self.nodes)
 
 
@@ -110,62 +114,69 @@ def _described(nodes: Sequence[Node], numbers: Numbers) -> Iterator[Key]:
             yield _part(value, numbers)
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a part of an attribute is a number of the skeleton. NaN and -0.0 are not: they do not differ as numbers do."""
+    return value.__class__ is int or (value.__class__ is float and 0 < abs(value) < inf)
+
+
 def _part(value: Any, numbers: Numbers) -> Key:
     kind = value.__class__
-    if kind is int or (kind is float and value):
+    if _is_number(value):
         numbers.append(value)
         return kind
     if kind is tuple:
         return tuple([_part(part, numbers) for part in value])
-    return (kind, repr(value)) if isinstance(value, float | complex) else (kind, value)  # -0.0 is not 0.0
+    return (kind, repr(value)) if isinstance(value, float | complex) else (kind, value)
 
 
 def _with_numbers(value: Any, numbers: Iterator[Any]) -> Any:
     """A value of an attribute with the next numbers in place of its own."""
-    kind = value.__class__
-    if kind is int or (kind is float and value):
+    if _is_number(value):
         return next(numbers)
-    return tuple([_with_numbers(part, numbers) for part in value]) if kind is tuple else value
+    return tuple([_with_numbers(part, numbers) for part in value]) if value.__class__ is tuple else value
 
 
 def _template(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template | None:
     """The template for the last of the examples; None if there is none, as where a library takes no symbolic sizes."""
     try:
-        return Template(nodes, examples, plan) if is_built_in(nodes) else None
+        return _filling(nodes, examples, plan) if is_built_in(nodes) else None
     except Exception:  # planning without symbols raises what is an error
         return None
 
 
-class Template:
-    """A plan of symbolic sizes, as a function of a program's numbers."""
+def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template:
+    symbols = Symbols()
+    numbers, places = _unified(symbols, examples)
+    if not places:
+        raise NotSymbolicError("nothing differs")
+    following = iter(numbers)
+    symbolic = plan([_symbolic(node, following) for node in nodes])
+    if any([segment.host for segment in symbolic.segments]):
+        raise NotSymbolicError("a call into Python, which reads the lowered graph")
+    varying = [segment.program.varying for segment in symbolic.segments]
+    result = symbols.text([varying, symbolic.outputs, symbolic.sizes, symbolic.arena_bytes])
+    check = f"numbers == {symbols.text(numbers)}"
+    known = [*LITERALS, *[number for number in numbers if number.__class__ in (int, float)]]
+    fill = symbols.compiled("numbers", "arena", "memory", beside=known, check=check, result=result)
+    symbolic.forget_graph()
 
-    def __init__(self, nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> None:
-        symbols = Symbols()
-        numbers, self._places = _unified(symbols, examples)
-        if not self._places:
-            raise NotSymbolicError("nothing differs")
-        following = iter(numbers)
-        self._plan = symbolic = plan([_symbolic(node, following) for node in nodes])
-        varying = [segment.program.varying if segment.host is None else segment.host for segment in symbolic.segments]
-        result = symbols.text([varying, symbolic.outputs, symbolic.sizes, symbolic.arena_bytes])
-        check = f"numbers == {symbols.text(numbers)}"
-        ints = [number for number in numbers if number.__class__ is int]
-        self._fill = symbols.compiled("numbers", "arena", "memory", ints=ints, check=check, result=result)
-
-    def filled(self, nodes: Sequence[Node], numbers: Numbers) -> Any:
+    def filled(nodes: Sequence[Node], numbers: Numbers) -> Any:
         """The plan of a graph with these numbers; None if planning it might take other steps."""
-        memory = SlotMap(self._plan.lowered.schedule, 0, 0, 0)
+        memory = OwnedMemory()
         try:
-            found = self._fill(*[numbers[place] for place in self._places], numbers, Arena(), memory)
-        except ZeroDivisionError:
+            found = fill(*[numbers[place] for place in places], numbers, Arena(), memory)
+        except Exception as problem:  # what passes no guard may have no value, as a quotient by zero
+            if is_of_handler(problem):
+                raise
             return None
         if found is None:
             return None
         varying, *sizes = found
-        segments = [
-            segment._replace(program=segment.program.filled(values, memory.keep)) if segment.host is None else
-            segment._replace(host=values) for segment, values in zip(self._plan.segments, varying, strict=True)]
-        return self._plan.filled(nodes, segments, *sizes)
+        segments = [segment._replace(program=segment.program.filled(values, memory.keep))
+                    for segment, values in zip(symbolic.segments, varying, strict=True)]
+        return symbolic.filled(nodes, segments, *sizes)
+
+    return filled
 
 
 def _symbolic(node: Node, numbers: Iterator[Any]) -> Node:

@@ -45,7 +45,8 @@ class Symbols:
         self.effects: list[str] = []
         self.constants: dict[str, Any] = {}
         self._known: dict[str, Any] = {}
-        self.hashed: set[Terms] = set()
+        self._is_compiled = False
+        self.keys: dict[Any, Any] = {}  # of tables
 
     def _symbol(self, value: Any, bounds: Bounds) -> Any:
         name = f"s{len(self.values)}"
@@ -63,21 +64,26 @@ class Symbols:
     def derived(self, text: str, value: Any, bounds: Bounds = (-inf, inf)) -> Any:
         """The symbol for an expression."""
         if text not in self._known:
-            self.lines.append(f"s{len(self.values)} = {text}")
+            self._record(self.lines, f"s{len(self.values)} = {text}")
             self._known[text] = self._symbol(value, bounds)
         return self._known[text]
 
     def effect(self, function: str, *arguments: Any) -> Any:
         """The symbol for what a function returns after the guards."""
-        self.effects.append(f"s{len(self.values)} = {function}({', '.join(map(self.text, arguments))})")
+        self._record(self.effects, f"s{len(self.values)} = {function}({', '.join(map(self.text, arguments))})")
         return self._symbol(None, (-inf, inf))
 
     def ask(self, text: str, answer: bool) -> bool:
         """Guard the answer to a question."""
         if text not in self._known:
             self._known[text] = answer
-            self.lines.append(f"if {'not ' * answer}({text}): return None")
+            self._record(self.lines, f"if {'not ' * answer}({text}): return None")
         return answer
+
+    def _record(self, lines: list[str], line: str) -> None:
+        if self._is_compiled:  # its function would not check it
+            raise NotSymbolicError("a size of a computation that has ended")
+        lines.append(line)
 
     def text(self, thing: Any) -> str:
         """The expression of anything that may contain symbolic numbers."""
@@ -101,15 +107,18 @@ class Symbols:
         self.constants[name] = thing
         return name
 
-    def compiled(self, *parameters: str, ints: Iterable[int] = (), check: str = "True", result: str) -> Callable[..., Any]:
+    def compiled(self, *parameters: str, beside: Iterable[float] = (), check: str = "True", result: str) -> Callable[..., Any]:
         """The function of the inputs and of `parameters` that returns a result, or None unless all guards and `check` pass."""
-        # Tables tell keys of other hashes apart without asking: sizes, and the `ints` beside them.
-        sizes = [size.text for size in [Size(self, terms) for terms in self.hashed] if size.value is not None]
-        keys = [*sizes, *map(str, {*ints})]
-        apart = f"if len({{None, {', '.join(keys)}}}) <= {len(keys) if sizes else 0} or not ({check}): return None"
+        # Tables tell keys of other hashes apart without asking: symbolic numbers, and those `beside` them. 5 is not 5.0 there.
+        symbolic = [key.text if key.__class__ is Size else f"repr({key.text})" for key in self.keys.values()
+                    if key.value is not None]
+        keys = [*symbolic, *{repr(number if number.__class__ is int else repr(number)) for number in beside}]
+        apart = f"if len({{None, {', '.join(keys)}}}) <= {len(keys) if symbolic else 0} or not ({check}): return None"
         head = f"def function({', '.join([*self.inputs, *parameters])}):"
         exec("\n ".join([head, *self.lines, apart, *self.effects, f"return {result}"]), self.constants)
-        function: Callable[..., Any] = self.constants["function"]
+        function: Callable[..., Any] = self.constants.pop("function")
+        # Caches of the passes may keep sizes for long; what only the function needs is not theirs to keep.
+        self._is_compiled, self.lines, self.effects, self.constants, self._known, self.keys = True, [], [], {}, {}, {}
         return function
 
 
@@ -217,11 +226,7 @@ class Size:
         return self._made(whole), self._made(rest)
 
     def __rdivmod__(self, other: int) -> tuple[Any, Any]:
-        if other >= 0 and self > other:
-            return 0, other
-        bounds = (0, inf) if other >= 0 and bounds_of(self)[0] > 0 else (-inf, inf)
-        quotient = self.symbols.derived(f"{other} // ({self.text})", other // self.known, bounds)
-        return quotient, other - quotient * self
+        return divmod(Size(self.symbols, (((), other),)), self)
 
     def __floordiv__(self, other: Any) -> Any:
         return divmod(self, other)[0]
@@ -258,7 +263,7 @@ class Size:
         return self._compared("==", other)
 
     def __hash__(self) -> int:
-        self.symbols.hashed.add(self.terms)
+        self.symbols.keys[self.terms] = self
         return hash((id(self.symbols), self.terms))
 
     def __bool__(self) -> bool:
@@ -303,6 +308,7 @@ class Real:
         return other is self or self.computed("==", other)
 
     def __hash__(self) -> int:
+        self.symbols.keys[self.text] = self
         return hash((id(self.symbols), self.text))
 
     def __bool__(self) -> bool:
@@ -317,7 +323,8 @@ class Real:
         return float(self.value)
 
     def __repr__(self) -> str:
-        """Its name, which no other number has."""
+        """Its name, which no other number has: a key of tables, too."""
+        self.symbols.keys[self.text] = self
         return f"<{self.text} of {id(self.symbols)}>"
 
 

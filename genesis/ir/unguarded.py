@@ -75,7 +75,7 @@ def gcd(a: Any, b: Any) -> Any:
         return math.gcd(a, b)
     for size, other in (a, b), (b, a):
         if size.__class__ is Size and bounds_of(size.divided(other)[1]) == (0, 0):
-            return other
+            return abs(other)
     return computed(math.gcd, a, b, bounds=(1, inf))
 
 

@@ -295,7 +295,7 @@ class _Binder:
         if first is None:
             groups[at.offset] = len(self.instructions)
             return ()
-        return (("neighbour", (groups[first], at.offset - first)),)
+        return (("neighbour", (groups[first], int(at.offset - first))),)
 
     def _word(self, word: KernelArg) -> str:
         """The name of a new word."""

@@ -35,15 +35,13 @@ def filled(monkeypatch):
 
 
 def words_of(segment):
-    """A host call; or a program's words, with places in its own memory in place of their addresses."""
-    if segment.program is None:
-        return segment.host
+    """A program's words, with what is in its own memory, or places in the words, in place of addresses."""
     program = segment.program
     words, base = [*program._words], program.address
     words[7] = 0  # the address of its clock
-    owned = {kept.buffer_info()[0] if isinstance(kept, array) else kept.ctypes.data for kept in program._keep}
+    owned = {kept.buffer_info()[0] if isinstance(kept, array) else kept.ctypes.data: kept.tobytes() for kept in program._keep}
     inside = range(base, base + 8 * len(words))
-    return ["own" if word in owned else ("at", word - base) if word in inside else word for word in words]
+    return [owned[word] if word in owned else ("at", word - base) if word in inside else word for word in words]
 
 
 # ---- random programs: each step makes a value of some shape over the sizes n and m ----
@@ -98,6 +96,15 @@ def test_numbers_that_follow_from_sizes_are_filled_in(filled):
         assert y.item() == n - 1
         np.testing.assert_array_equal(x.grad.numpy(), np.full(n, 2 / n))
     assert filled
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_decompositions_of_new_sizes_have_arguments_of_their_own(filled, dtype):
+    for n in (5, 7, 9, 11, 13, 11, 6):
+        x = np.random.RandomState(n).randn(n, n).astype(dtype) + n * np.eye(n)
+        np.testing.assert_allclose(genesis.linalg.inv(genesis.tensor(x)).numpy(), np.linalg.inv(x), atol=1e-9)
+        values, _ = genesis.linalg.eigh(genesis.tensor(x @ x.T.conj()))
+        np.testing.assert_allclose(values.numpy(), np.linalg.eigvalsh(x @ x.T.conj()), atol=1e-9)
 
 
 def test_an_index_out_of_range_in_a_filled_plan_names_extent_and_index(filled):

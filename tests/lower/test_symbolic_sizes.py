@@ -36,7 +36,7 @@ def filling(function, x, y):
     """The compiled function of two sizes, made with an example."""
     symbols = Symbols()
     result = value(function, symbols.input(x), symbols.input(y))
-    return symbols.compiled(ints=range(-100, 100), result=f"({symbols.text(result)}, )")
+    return symbols.compiled(beside=range(-100, 100), result=f"({symbols.text(result)}, )")
 
 
 @given(FUNCTIONS, SIZES, SIZES)
@@ -76,6 +76,22 @@ def test_keys_of_tables_stay_apart():
     assert {x: 1}.get(y) is None
     fill = symbols.compiled(result="1")
     assert [fill(5, 6), fill(6, 6)] == [1, None]
+
+
+def test_names_of_numbers_stay_apart_from_those_beside_them():
+    symbols = Symbols()
+    scale = symbols.input(1.5)
+    assert {"0.5": 1}.get(repr(scale)) is None
+    fill = symbols.compiled(beside=[0.5, 2], result="1")
+    assert [fill(0.25), fill(0.5), fill(2.0)] == [1, None, 1]
+
+
+def test_a_computation_that_has_ended_answers_nothing_new():
+    symbols = Symbols()
+    x = symbols.input(5)
+    symbols.compiled(result="1")
+    with pytest.raises(NotSymbolicError):
+        bool(x > 3)
 
 
 def test_what_is_known_only_later_answers_nothing():

@@ -263,7 +263,7 @@ def blocks_of(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     best = min((sizes for sizes in product(*choices) if prod(sizes) * shifts <= most), key=cost)
     blocks = {axis: size for axis, size in zip(axes, best, strict=True) if axis is not None and size > 1}
     if shift is not None:
-        blocks[shift] = extents[shift]
+        blocks[shift] = int(extents[shift])
     # Zen 4, 8 images of 960 channels of 7 x 7, each with its own 3 x 3: 522 to 362 us.
     half = width_of(kernel) // 2
     if kernel.outer and kernel.lane is not None and extents[kernel.lane] <= half and vector_bytes() > LEAST_VECTOR:
