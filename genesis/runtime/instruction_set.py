@@ -126,6 +126,9 @@ SKIP_OTHER  if a is not the object that the word at b points to: go on c instruc
   %right = load ptr, ptr %b.object
   %skips = icmp ne ptr %a.held, %right
 
+SKIP_APART  if a is not what register b holds: go on c instructions further down
+  %skips = icmp ne ptr %a.held, %b.held
+
 SKIP_HALF   if the 32 bits at a are number b: go on c instructions further down
   %half = load i32, ptr %a.word
   %wanted = trunc i64 %b to i32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import operator
 import sys
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
@@ -62,8 +63,6 @@ class Attributes(Contents):
 
     def _whole(self, value: object, label: str) -> None:
         """Guard all attributes of an object; those of a class are guarded as a whole, but for what is in them."""
-        if (value if isinstance(value, type) else type(value)).__module__ == "logging":
-            return  # they say what is written where: calls of theirs are not replayed, and what code names is guarded
         if isinstance(value, ModuleType):
             if self.seen.is_dynamic or id(value) in self._guarded_whole:
                 names, found = self.constant(vars(value)), self.constant([*vars(value).values()])
@@ -79,8 +78,10 @@ class Attributes(Contents):
                     self._attribute(value, attribute, label)
         elif isinstance(attributes := getattr(value, "__dict__", None), dict) and not isinstance(value, FunctionType):
             self.fail_if(f"len({self._dict_of(value)}) != {len(attributes)}", f"the attributes of {label}")
-            for attribute in [*attributes]:
-                if isinstance(attribute, str):
+            for attribute, item in [*attributes.items()]:
+                if isinstance(value, _LOGGING) and (unknown_base(type(item)) is not None or attribute in _OF_LOGGING):
+                    self.is_still(f"{self._dict_of(value)}[{attribute!r}]", item, f"{label}.{attribute}")
+                elif isinstance(attribute, str):
                     self._attribute(value, attribute, label)
 
     def _attribute(self, owner: object, attribute: str, label: str) -> None:
@@ -226,5 +227,7 @@ def function_of(raw: object) -> object:
 MISSING = object()
 _SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 _DESCRIPTORS = (*CALLABLES, *_SLOTS, TUPLE_FIELD, type)
+_LOGGING = (logging.Filterer, logging.LoggerAdapter, logging.Manager)
+_OF_LOGGING = ("_cache", "loggerDict")  # change as messages are written; only code of `logging` reads them, and locks and streams
 _PUBLIC = ("genesis", "numpy", "torch")
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE

@@ -19,6 +19,7 @@ from genesis.capture.guards.classes import ClassGuards
 from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, unknown_base
 from genesis.capture.guards.known_functions import Builtin, is_known_function, is_known_module
 from genesis.capture.guards.lines import LIMIT, Lines
+from genesis.capture.guards.opcodes import DYNAMIC
 from genesis.capture.guards.seen_code import SeenCode
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
@@ -79,6 +80,8 @@ class Contents(Lines, ABC):
 
     def enter(self, value: object, label: str) -> None:
         """Guard the contents of `value`, once."""
+        if isinstance(value, Builtin | type) and value.__name__ in DYNAMIC and _last_name(label) not in DYNAMIC:
+            self.look_up_any()  # under another name
         if isinstance(value, SCALARS) or id(value) in self._entered or len(self.labels) >= LIMIT:
             return
         self._entered.add(id(value))
@@ -193,7 +196,7 @@ class Contents(Lines, ABC):
 
     def _waits(self, label: str) -> bool:
         """Whether an unknown function is only called directly, so far."""
-        name = label.rpartition(".")[2].removeprefix("global ")
+        name = _last_name(label)
         if name not in self.seen.mentioned or name in self.seen.handed_on:
             return False
         self._unknown_functions[name] = label
@@ -243,6 +246,15 @@ class Contents(Lines, ABC):
     @abstractmethod
     def _look_for(self, names: set[str], own: bool) -> None:
         """Guard the attributes of these names, of all objects."""
+
+    @abstractmethod
+    def look_up_any(self) -> None:
+        """Guard all attributes of all objects."""
+
+
+def _last_name(label: str) -> str:
+    """The name of the global or attribute that a label describes."""
+    return label.rpartition(".")[2].removeprefix("global ")
 
 
 def remembered(function: functools._lru_cache_wrapper[object]) -> list[object]:

@@ -49,7 +49,7 @@ DYNAMIC = frozenset({
     "getattr", "hasattr", "vars", "dir", "setattr", "delattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
     "__getattr__", "__setattr__", "__delattr__", "__get__", "__set__", "__reduce_ex__", "__getstate__", "__dir__",
 })
-_ASKING = frozenset({"getattr", "hasattr", "setattr", "delattr"})
+_ASKING = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars", "dir"})
 _NAMED = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"})  # push the value of a name
 
 
@@ -100,7 +100,7 @@ def names_in(code: CodeType) -> CodeNames:
     instructions = [i for i in every if i.opname not in _BETWEEN]
     nulled = _before_null(every, instructions)
     caught = 0
-    owner = code.co_varnames[0] if code.co_argcount else None
+    owner = code.co_varnames[0] if code.co_argcount and not _binds(code, code.co_varnames[0]) else None
     line = code.co_firstlineno
     for index, instruction in enumerate(instructions):
         name, value = instruction.opname, instruction.argval
@@ -117,7 +117,8 @@ def names_in(code: CodeType) -> CodeNames:
             if name in _OF_ATTRIBUTES and (index == 0 or instructions[index - 1].argval != owner):
                 found.foreign.add(value)
             if value in DYNAMIC:
-                _asked(instructions, index, found, owner)
+                arguments = _arguments([i for i in every if i.offset > instruction.offset]) if value in _ASKING else []
+                _asked(instructions[: index + 1], arguments, found, owner)
         elif name == "IMPORT_NAME":
             level = instructions[index - 2].argval
             found.imports.add((value, level if isinstance(level, int) else 0))
@@ -152,40 +153,57 @@ def _is_called(opname: str, argument: int) -> bool:
 _LOADS_METHODS = "LOAD_METHOD" not in dis.opmap  # since Python 3.12 LOAD_ATTR does so, marked by a bit
 
 
-def _asked(instructions: Sequence[dis.Instruction], index: int, found: CodeNames, first: str | None) -> None:
-    """Note the attribute of `getattr(x, "name")`; `found.dynamic` if its name is computed."""
-    following = [*instructions[index + 1 : index + 12], *[_END] * 5]
-    owner = following.pop(0)
-    name, *others = itertools.dropwhile(lambda i: i.opname == "LOAD_ATTR", following)
-    called = next((k for k, i in enumerate(others[:2]) if i.opname == "CALL" and i.arg == k + 2), None)
-    if instructions[index].argval in _ASKING and owner.opname in _NAMED and called is not None and (
-        name.opname == "LOAD_CONST" and isinstance(name.argval, str)
-    ):
+def _asked(
+    before: Sequence[dis.Instruction], arguments: Sequence[Sequence[dis.Instruction]], found: CodeNames, first: str | None
+) -> None:
+    """Note what the last instruction looks up: the attribute of `getattr(x, "name")`; `found.dynamic` if a name is computed."""
+    (owner, *rest), (name, *others) = [*arguments, [_END], [_END]][:2]
+    if len(arguments) > 1 and name.opname == "LOAD_CONST" and isinstance(name.argval, str) and not others:
         found.attributes.add(name.argval)
         found.absent.add(name.argval)
         found.foreign.add(name.argval)
+        return
+    found.dynamic = True
+    if owner.opname == "LOAD_GLOBAL" and not rest:
+        found.wholes.add(owner.argval)
     else:
-        asking = instructions[index].argval
-        bound = any(i.opname.startswith(("STORE_FAST", "DELETE_FAST")) and i.argval == first for i in instructions)
-        found.dynamic = True
-        if asking == "__dict__":
-            of_self = index > 0 and instructions[index - 1].opname in _NAMED and instructions[index - 1].argval == first
-        elif _is_of_super(instructions[: index + 1], first):
-            of_self = True
-        else:
-            plain = asking in {*_ASKING, "vars", "dir"} and following[0].opname != "LOAD_ATTR"
-            of_self = plain and owner.opname in _NAMED and owner.argval == first
-            if plain and owner.opname == "LOAD_GLOBAL":
-                found.wholes.add(owner.argval)
-                return
-        found.of_self = found.of_self and of_self and not bound
+        of_self = owner.opname in _NAMED and owner.argval == first and not rest
+        found.of_self = found.of_self and first is not None and (of_self or _is_of(before, first))
 
 
-def _is_of_super(before: Sequence[dis.Instruction], first: str | None) -> bool:
-    """Whether the last instruction looks an attribute of `super()` up, which is the first argument's."""
+def _arguments(following: Sequence[dis.Instruction]) -> list[Sequence[dis.Instruction]]:
+    """The instructions that compute each argument of the call of what was just pushed; none if that is not certain."""
+    following = [i for k, i in enumerate(following) if i.opname not in ("PRECALL", "CACHE") and (k or i.opname != "PUSH_NULL")]
+    depths: list[int] = []
+    depth = 0
+    for k, i in enumerate(following):
+        if i.opname == "CALL" and i.arg == depth:
+            starts = [len(depths) - 1 - depths[::-1].index(number) for number in range(depth)]
+            return [following[start:end] for start, end in itertools.pairwise([*starts, k])]
+        if i.opcode in _JUMPS or depth < (k > 0):
+            break
+        depths.append(depth)
+        depth += -1 - (i.arg or 0) if i.opname == "CALL" else dis.stack_effect(i.opcode, i.arg)
+    return []
+
+
+def _is_of(before: Sequence[dis.Instruction], first: str) -> bool:
+    """Whether the last instruction looks up an attribute of `super()`, or the `__dict__` of the first argument."""
+    if before[-1].argval == "__dict__":
+        return len(before) > 1 and before[-2].opname in _NAMED and before[-2].argval == first
     if before[-1].opname == "LOAD_SUPER_ATTR":
         return [i.argval for i in before[-4:-1]] == ["super", "__class__", first]
     return [(i.opname, i.argval) for i in before[-3:-1]] == [("LOAD_GLOBAL", "super"), ("CALL", 0)]
 
 
+def _binds(code: CodeType, name: str) -> bool:
+    """Whether code, or a function within it, binds an argument of that name anew."""
+    binds = any(i.opname.startswith(_BINDING) and name in (i.argval if type(i.argval) is tuple else (i.argval,))
+                for i in dis.get_instructions(code))
+    inner = [one for one in code.co_consts if isinstance(one, CodeType) and name in one.co_freevars]
+    return binds or any(_binds(one, name) for one in inner)
+
+
+_BINDING = ("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")
+_JUMPS = frozenset(dis.hasjrel + dis.hasjabs)
 _END = next(dis.get_instructions(compile("None", "", "eval")))

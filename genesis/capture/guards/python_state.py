@@ -44,15 +44,19 @@ class Guards(Attributes):
             if new:
                 self._guard_missing(new)
             if names.dynamic and (not names.of_self or of_any):
-                objects = [] if self.seen.is_dynamic else [*self._objects]
-                self.seen.is_dynamic = True
-                for value, label in objects:
-                    self._whole(value, label)
-                self._guard_missing(None)
+                self.look_up_any()
         strings = (c for c in code.co_consts if own and names.dynamic and isinstance(c, str))
         self._look_for({*names.attributes, *strings}, own)
         for function in self._functions.get(code, ()):
             self._cells(function)
+
+    def look_up_any(self) -> None:
+        """Names are computed: guard all attributes of all objects."""
+        if not self.seen.is_dynamic:
+            self.seen.is_dynamic = True
+            for value, label in [*self._objects]:
+                self._whole(value, label)
+            self._guard_missing(None)
 
     def abstract_classes(self) -> None:
         """The call tested for an abstract class: guard the registry of virtual subclasses."""

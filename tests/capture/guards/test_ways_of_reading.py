@@ -103,6 +103,31 @@ class Numbered:
         raise AttributeError(name)
 
 
+class Pointed:
+    @property
+    def place(self):
+        return world.point
+
+    def __neg__(self):
+        return world.point
+
+
+class Holder(Pointed):
+    def read(self, name):
+        return getattr(-self, name)
+
+    def read_super(self, name):
+        return getattr(super().place, name)
+
+    def read_bound(self, name):
+        def bind():
+            nonlocal self
+            self = world.point
+
+        bind()
+        return getattr(self, name)
+
+
 class World:
     """What the cases read and change: new for each."""
 
@@ -111,7 +136,7 @@ class World:
         self.members, self.by_key = {Point.__new__(Point)}, {Derived(): 1.0}
         for point in self.members:
             point.__dict__.update(a=3.0, b=1.0)
-        self.slotted = Slotted()
+        self.slotted, self.holder = Slotted(), Holder()
         self.slotted.gain = 2.0
         self.context = contextvars.ContextVar("by", default=2.0)
         self.weak = weakref.WeakValueDictionary(d=self.derived)
@@ -367,6 +392,20 @@ WAYS = {
     "a module's attribute by its name": (lambda x: x * getattr(sys.modules[__name__], "Colo" + "ur").RED.value, set_global(
         "Colour", types.SimpleNamespace(RED=types.SimpleNamespace(value=7)))),
     "an attribute of a module by its name": (lambda x: getattr(F, "re" + "lu")(x - 1), put(F, "relu", lambda x: x * 7)),
+    "an attribute of an item by its name": (lambda x: x * getattr([world.point][0], LAST), put(the("point"), "b", 5.0)),
+    "an attribute of a global's item by its name": (lambda x: x * getattr(worlds[0], POINT).b, put(the("point"), "b", 5.0)),
+    "an attribute of a result by its name": (lambda x: x * getattr(the_point(), LAST), put(the("point"), "b", 5.0)),
+    "an attribute of an operator's result by its name": (lambda x: x * world.holder.read(LAST), put(the("point"), "b", 5.0)),
+    "an attribute by its name, of what super() has": (lambda x: x * world.holder.read_super(LAST), put(the("point"), "b", 5.0)),
+    "an attribute by its name, of what a closure binds anew": (lambda x: x * world.holder.read_bound(LAST), put(
+        the("point"), "b", 5.0)),
+    "getattr by another name": (lambda x: x * asked(world.point, LAST), put(the("point"), "b", 5.0)),
+    "getattr by an item": (lambda x: x * asking[0](world.point, LAST), put(the("point"), "b", 5.0)),
+    "getattr of a partial": (lambda x: x * of_point(LAST), lambda: setattr(of_point.args[0], "b", of_point.args[0].b + 1)),
+    "getattr by a default": (lambda x, ask=getattr: x * ask(world.point, LAST), put(the("point"), "b", 5.0)),
+    "object.__getattribute__ by another name": (lambda x: x * attribute_of(world.point, LAST), put(the("point"), "b", 5.0)),
+    "attrgetter by another name": (lambda x: x * getter(LAST)(world.point), put(the("point"), "b", 5.0)),
+    "an attribute of a logger by its name": (lambda x: x * getattr(log, LEVEL), lambda: log.setLevel(log.level + 1)),
     "mapped": (lambda x: x * sum(map(os.path.exists, [world.path])), lambda: world.path.unlink()),
     "globals()": (lambda x: x * globals()["scale_of_ways"], set_global("scale_of_ways", 5.0)),
     "the frame": (lambda x: x * sys._getframe().f_globals["scale_of_ways"], set_global("scale_of_ways", 5.0)),
@@ -377,6 +416,16 @@ WAYS = {
     "a default dictionary's factory": (lambda x: x * factory(), set_global("factory", lambda: 3.0)),
 }
 scale_of_ways = 2.0
+LAST, POINT, LEVEL = "b", "point", "level"
+worlds = [world]
+asked, attribute_of, getter = getattr, object.__getattribute__, operator.attrgetter
+asking, of_point = [getattr], functools.partial(getattr, Point())
+log = logging.getLogger(__name__)
+log.setLevel(2)
+
+
+def the_point():
+    return world.point
 
 
 def factory():
@@ -461,7 +510,6 @@ class Watched(genesis.nn.Module):
         return x * self.factor
 
 
-log = logging.getLogger(__name__)
 not_understood = iter([1])  # would be refused, if any attribute of any object could be looked up
 
 
