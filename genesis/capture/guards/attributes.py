@@ -228,6 +228,6 @@ MISSING = object()
 _SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 _DESCRIPTORS = (*CALLABLES, *_SLOTS, TUPLE_FIELD, type)
 _LOGGING = (logging.Filterer, logging.LoggerAdapter, logging.Manager)
-_OF_LOGGING = ("_cache", "loggerDict")  # change as messages are written; only code of `logging` reads them, and locks and streams
+_OF_LOGGING = ("_cache", "loggerDict")  # change with messages; only code of `logging` reads them, and locks
 _PUBLIC = ("genesis", "numpy", "torch")
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE

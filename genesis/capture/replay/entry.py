@@ -37,7 +37,7 @@ from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array, Change, Trace
 
 OTHER_MODES = -2  # in place of a guard's number, for a call in other modes; see `Entry.label_of`
-Noted = tuple[Tensor, int, Change | None]  # a written tensor, the version of its memory before, and the write
+Noted = tuple[Tensor, Array, int, Change | None]  # a written tensor, what it had, the version of that memory, and the write
 _device = attrgetter("memory.buffer.device")
 
 
@@ -284,19 +284,21 @@ def _recreated(
         trace.variables[index] = find(source, leaves)
     roots = [find(write.source, leaves) for write in step.writes]
     for root, write in zip(roots, step.writes, strict=True):
+        array, changes = root._array, root._changes
+        memory = realize(array)  # another thread may have written since the check
         if write.notes:
-            noted.append((root, root._array.memory.buffer.version, write.change))  # type: ignore[union-attr]
+            noted.append((root, array, memory.buffer.version, write.change))
         for _ in range(write.notes):
-            note(root._array, write.change)
-        trace.written.append((root, root._array, root._changes))
+            note(array, write.change)
+        trace.written.append((root, array, changes))
     return trace, handles, roots
 
 
 def _take_back(noted: Sequence[Noted], new: Collection[Array]) -> None:
     """Undo the notes of writes that have been taken back: the tensor has none of the `new` arrays."""
-    for tensor, version, change in noted:
+    for tensor, before, version, change in noted:
         if _is_former(new, tensor):
-            take_back_notes(tensor._array, version, 0, change)
+            take_back_notes(before, version, 0, change)
 
 
 def _is_former(new: Collection[Array], tensor: Tensor) -> bool:

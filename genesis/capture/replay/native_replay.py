@@ -41,6 +41,7 @@ from genesis.runtime.scratch import scratch
 from genesis.runtime.team import team
 from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
+from genesis.tracing.tensor_state import UNTRACKED
 from genesis.tracing.trace import LOCK, Array, Trace, critical
 
 Assignment = tuple[Register, str, Register, Register]  # tensor, name, value, and the value before
@@ -221,13 +222,19 @@ class NativeReplay:
     def _undo(
         self, assignments: Sequence[Assignment], words: Sequence[ResultWords], pending: PendingValues | None
     ) -> None:
-        """Undo after a failed run: an index was out of range, before anything was overwritten."""
+        """Undo after a failed run: an index was out of range, before anything was overwritten.
+
+        What another thread has assigned meanwhile stays. A new version makes views reload that it has made.
+        """
         code = self._code
-        for tensor, name, _, before in assignments:
-            code.assign(tensor, name, before)
+        for tensor, name, value, before in assignments:
+            changed = code.emit("SKIP_APART", code.attribute(tensor, name), value, 0)
+            is_version = self._long and name == "_changes"
+            code.assign(tensor, name, code.call(operator.add, before, code.constant(UNTRACKED)) if is_version else before)
+            code.skip_from(changed)
+        self._draw(self._steps[-1].slots.draws, back=True)
         if pending is not None:  # before any Python
             pending.lose(dict(zip([value for _, value, *_ in self._changes.roots], self._before, strict=True)))
-        self._draw(self._steps[-1].slots.draws, back=True)
         if self._is_locked:
             code.call(self._calls.take_back)
         self._release(words)
