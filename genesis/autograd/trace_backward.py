@@ -264,10 +264,12 @@ def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Visit]]:
 
 def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bool:
     """Whether a gradient goes on from `index` to a position that is `reachable` (None is everywhere)."""
-    custom = trace.backward.custom_calls.get(index)
+    custom, inputs = trace.backward.custom_calls.get(index), trace.nodes[index].inputs
     if custom is None:
-        return reachable is None or not reachable.isdisjoint(trace.nodes[index].inputs)
-    return reachable is None or custom.context._reaches_more or not reachable.isdisjoint(custom.inputs)
+        return reachable is None or not reachable.isdisjoint(inputs)
+    if custom.context._reaches_more:  # all that the result was computed from
+        return reachable is None or trace.nodes[inputs[0]].op == "input" or not reachable.isdisjoint(inputs[:1])
+    return reachable is None or not reachable.isdisjoint(custom.inputs)
 
 
 # ---- cotangents ----

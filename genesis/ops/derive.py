@@ -77,7 +77,8 @@ def derive(
             (i, grad) for i, grad in zip(node.inputs, answers, strict=True) if grad is not None and nodes[i].differentiable
         ]
         taken = _needed(graph, start, [grad.index for _, grad in grads])
-        if seen := [i for i, value in zip((index, *node.inputs), read, strict=True) if value.index in taken]:
+        seen = [i for i, value in zip((index, *node.inputs), read, strict=True) if value.index in taken]
+        if seen and not (node.op == "where" and seen == [node.inputs[0]] and _is_constant(nodes, seen[0])):  # all is replaced
             reads[index] = tuple(seen)
             if index in released:
                 break
@@ -87,6 +88,13 @@ def derive(
         for added in graph.nodes[start:]:
             added.origin = read[0].index
     return ends, pending, reads
+
+
+def _is_constant(nodes: Sequence[Node], index: int) -> bool:
+    """Whether a value is a constant, or a view of one."""
+    while PRIMITIVES[nodes[index].op].kind == "view":
+        index = nodes[index].inputs[0]
+    return nodes[index].op == "constant"
 
 
 def _needed(graph: Graph, start: int, ends: Sequence[int]) -> set[int]:

@@ -110,6 +110,21 @@ def test_a_graph_is_released_by_backward():
         y.backward()
 
 
+@pytest.mark.parametrize("write", [
+    lambda lib, y, x: y.zero_(), lambda lib, y, x: y.fill_(2.0), lambda lib, y, x: y.copy_(lib.ones(2)),
+    lambda lib, y, x: y.copy_(x), lambda lib, y, x: y.__setitem__(..., 0.0)])
+def test_a_gradient_through_what_replaces_a_whole_value_reads_nothing_that_backward_frees(write):
+    found = []
+    for lib in (genesis, torch):
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        y = x + 1
+        write(lib, y, x)
+        total = y.sum()
+        total.backward(), total.backward()
+        found.append(x.grad.tolist())
+    assert found[0] == found[1]
+
+
 def test_inputs_choose_who_accumulates():
     x, w = leaf(1.0), leaf(2.0)
     (x * w).sum().backward(inputs=[w])

@@ -222,6 +222,23 @@ def test_the_second_call_is_cast_as_the_first():
     assert seen == [(genesis.bfloat16, True)] * 2 and layer.weight.grad.dtype is genesis.float32
 
 
+@pytest.mark.parametrize("looks", [False, True], ids=["pending", "flushed"])
+def test_a_gradient_of_what_it_does_not_lead_to_runs_it_once(looks):
+    calls, layer, head = [], nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def function(x):
+        calls.append(1)
+        return layer(x).tanh()
+
+    loss = head(checkpoint(function, genesis.ones(3, 2))).sum()
+    if looks:
+        loss.item()
+    genesis.autograd.grad(loss, [head.weight], retain_graph=True)
+    assert len(calls) == 1
+    [of_layer] = genesis.autograd.grad(loss, [layer.weight])
+    assert len(calls) == 2 and of_layer.abs().sum().item() > 0
+
+
 def test_what_lies_between_is_not_kept_and_nothing_stays_behind():
     x, kept = genesis.ones(1 << 18, requires_grad=True), []
     x.sum().item()

@@ -37,7 +37,8 @@ from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array, Change, Trace
 
 OTHER_MODES = -2  # in place of a guard's number, for a call in other modes; see `Entry.label_of`
-Noted = tuple[Tensor, Array, int, Change | None]  # a written tensor, what it had, the version of that memory, and the write
+Written = tuple[Tensor, Array, int]  # a tensor, what it has before it is written, and its version
+Noted = tuple[Written, int, Change | None]  # the version of that memory, and the write
 _device = attrgetter("memory.buffer.device")
 
 
@@ -284,19 +285,19 @@ def _recreated(
         trace.variables[index] = find(source, leaves)
     roots = [find(write.source, leaves) for write in step.writes]
     for root, write in zip(roots, step.writes, strict=True):
-        array, changes = root._array, root._changes
-        memory = realize(array)  # another thread may have written since the check
+        written = root, root._array, root._changes
+        memory = realize(written[1])  # another thread may have written since the check
         if write.notes:
-            noted.append((root, array, memory.buffer.version, write.change))
+            noted.append((written, memory.buffer.version, write.change))
         for _ in range(write.notes):
-            note(array, write.change)
-        trace.written.append((root, array, changes))
+            note(written[1], write.change)
+        trace.written.append(written)
     return trace, handles, roots
 
 
 def _take_back(noted: Sequence[Noted], new: Collection[Array]) -> None:
     """Undo the notes of writes that have been taken back: the tensor has none of the `new` arrays."""
-    for tensor, before, version, change in noted:
+    for (tensor, before, _), version, change in noted:
         if _is_former(new, tensor):
             take_back_notes(before, version, 0, change)
 
