@@ -12,6 +12,7 @@ import numpy as np
 from genesis.capture.guards.kinds import SCALARS
 from genesis.ir.annotations import AnyFunction
 from genesis.runtime.instructions import FAILURES
+from genesis.runtime.uninterrupted import is_of_handler
 
 
 def differs(now: object, then: object) -> bool:
@@ -31,9 +32,9 @@ COMPARISONS = {"differs": differs, "same": same}  # functions that lines may cal
 
 def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: dict[str, object]) -> AnyFunction:
     """`def check(..)`: `lines`, which return the number of the guard that fails, then `last`, which may fail in its own way."""
-    errors = ", ".join([kind.__name__ for kind in FAILURES])
-    body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], f"    except ({errors}):",
-            "        return -1", *[f"    {line}" for line in last]]
+    body = ["    try:", *[f"        {line}" for line in [*lines, "pass"]], "    except FAILURES as problem:",
+            "        if is_of_handler(problem): raise", "        return -1", *[f"    {line}" for line in last]]
+    names |= {"FAILURES": FAILURES, "is_of_handler": is_of_handler}
     exec(_compiled("\n".join([head, *body])), names)  # safe: the text consists of generated names and attribute names
     return cast("AnyFunction", names["check"])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -27,6 +28,10 @@ from genesis.runtime.uninterrupted import is_of_handler
 from genesis.tensor.handle import Tensor
 from genesis.tensor.traced_number import Number, plain
 
+_ENABLED = logging.Logger.isEnabledFor.__code__
+_LEVELS = {  # of what loggers write; 0 for an argument
+    _ENABLED: 0, logging.Logger.log.__code__: 0, logging.Logger.debug.__code__: logging.DEBUG,
+    logging.Logger.info.__code__: logging.INFO, logging.Logger.warning.__code__: logging.WARNING}
 _MANAGING = {"__enter__", "__exit__", "backward"}
 _SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
 _WRAPPING = functools.update_wrapper.__code__
@@ -46,7 +51,7 @@ class Watch:
         self._owners: set[int] = set()
         self._fresh: dict[int, object] = {}  # objects made by the call
         self._made: set[CodeType] = set()  # code of functions made by the call
-        self._away: FrameType | None = None  # the frame of a scheduler's step: a replay repeats it, so nothing in it is guarded
+        self._away: FrameType | None = None  # of a scheduler's step, which a replay repeats, or a logger: not guarded
         # The user's profiler sees the start of `__enter__` and the end of `__exit__`, and nothing in between.
         self._begin, self._end = functools.partial(sys.setprofile, self._see), profile_hook()
 
@@ -93,6 +98,8 @@ class Watch:
     def _standard(self, frame: FrameType, code: CodeType) -> None:
         """Code of the standard library or NumPy: it reads the user's objects on the user's behalf."""
         self._leaves(frame, code)
+        if code in _LEVELS and self._is_silent(frame, code):
+            return
         if code is _WRAPPING and frame.f_locals["assigned"] is functools.WRAPPER_ASSIGNMENTS and (
             frame.f_locals["updated"] is functools.WRAPPER_UPDATES  # attributes that it copies are guarded where they are used
         ):
@@ -112,6 +119,18 @@ class Watch:
             self._guards.code(code, True, False)
         if module == "abc":  # virtual subclasses may be registered later
             self._guards.abstract_classes()
+
+    def _is_silent(self, frame: FrameType, code: CodeType) -> bool:
+        """Whether a logger is only asked whether it writes, or does not write; that it will say so again, is guarded."""
+        logger, level = frame.f_locals["self"], _LEVELS[code] or frame.f_locals["level"]
+        if type(logger) not in (logging.Logger, logging.RootLogger) or type(level) is not int:
+            return False
+        writes, name = logger.isEnabledFor(level), self._guards.constant(logger)
+        if writes and code is not _ENABLED:
+            return False
+        self._guards.fail_if(f"{name}.isEnabledFor({level}) is not {writes}", f"whether {logger.name} writes")
+        self._away = frame
+        return True
 
     def _leaves(self, frame: FrameType, code: CodeType) -> None:
         """A context exits: after an exception, it may let the call go on."""

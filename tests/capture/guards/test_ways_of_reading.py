@@ -406,6 +406,9 @@ WAYS = {
     "object.__getattribute__ by another name": (lambda x: x * attribute_of(world.point, LAST), put(the("point"), "b", 5.0)),
     "attrgetter by another name": (lambda x: x * getter(LAST)(world.point), put(the("point"), "b", 5.0)),
     "an attribute of a logger by its name": (lambda x: x * getattr(log, LEVEL), lambda: log.setLevel(log.level + 1)),
+    "whether a logger writes": (lambda x: x * (2 if log.isEnabledFor(30) else 3), lambda: log.setLevel(40)),
+    "whether a logger writes, by its parent": (lambda x: x * (2 if below.isEnabledFor(30) else 3), lambda: log.setLevel(40)),
+    "whether any logger writes": (lambda x: x * (2 if below.isEnabledFor(30) else 3), lambda: logging.disable(40)),
     "mapped": (lambda x: x * sum(map(os.path.exists, [world.path])), lambda: world.path.unlink()),
     "globals()": (lambda x: x * globals()["scale_of_ways"], set_global("scale_of_ways", 5.0)),
     "the frame": (lambda x: x * sys._getframe().f_globals["scale_of_ways"], set_global("scale_of_ways", 5.0)),
@@ -421,7 +424,7 @@ worlds = [world]
 asked, attribute_of, getter = getattr, object.__getattribute__, operator.attrgetter
 asking, of_point = [getattr], functools.partial(getattr, Point())
 log = logging.getLogger(__name__)
-log.setLevel(2)
+below = log.getChild("below")
 
 
 def the_point():
@@ -454,7 +457,9 @@ def _as_it_was(tmp_path):
     owners = [Meta, Base, Derived, Fixed, Numbered, Point, Kept, plain, builtins, genesis.Tensor, F, genesis, nn.Module]
     before = [dict(vars(owner)) for owner in owners]
     names, value, defaults = dict(globals()), X.clone(), Point.__init__.__defaults__
+    log.setLevel(2)
     yield
+    logging.disable(logging.NOTSET)
     Point.__init__.__defaults__ = defaults
     for owner, attributes in zip(owners, before, strict=True):
         for name in [*vars(owner)]:
@@ -491,6 +496,26 @@ def test_a_class_that_was_given_what_it_had_is_looked_at_again(kind):
         kind.size = value
         np.testing.assert_array_equal(compiled(X).numpy(), X.numpy() + np.float32(value))
     del kind.size
+
+
+def test_messages_of_a_level_that_is_not_written_do_not_prevent_replays_until_they_are(monkeypatch):
+    def call(x):
+        log.debug("%s of %s", "call", x.shape)
+        log.log(15, "again")
+        return x * 2
+
+    written = []
+    monkeypatch.setattr(log, "filter", lambda record: written.append(record.getMessage()))
+    log.setLevel(20)
+    compiled = genesis.compile(call)
+    for _ in range(4):
+        assert compiled(X).tolist() == [0, 2, 4]
+    [entry] = compiled.entries
+    assert entry.replays == 3 and not written
+    log.setLevel(12)
+    for _ in range(3):
+        assert compiled(X).tolist() == [0, 2, 4]
+    assert written == ["again"] * 3 and entry.replays == 3
 
 
 class Watched(genesis.nn.Module):
