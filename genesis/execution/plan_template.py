@@ -75,12 +75,11 @@ class Program(NamedTuple):
     def planned(self, plan: Callable[[Sequence[Node]], Any]) -> Any:
         """The plan that `plan` makes of nodes, by way of a new template if that is likely to pay."""
         known = self.skeleton
-        if len(known.examples) < EXAMPLES:
-            known.examples.append(self.numbers)
-        elif known.made < AHEAD + known.filled // COST and _affordable[0] >= len(self.nodes):
+        examples, known.examples = known.examples, [*known.examples[-EXAMPLES + 1 :], self.numbers]
+        if len(examples) == EXAMPLES and known.made < AHEAD + known.filled // COST and _affordable[0] >= len(self.nodes):
             known.made += 1
             _affordable[0] -= len(self.nodes)
-            template = uninterrupted(_template, self.nodes, [*known.examples, self.numbers], plan)
+            template = uninterrupted(_template, self.nodes, [*examples, self.numbers], plan)
             if template is not None:
                 known.templates = [template, *known.templates[: MOST - 1]]
                 return template(self.nodes, self.numbers) or plan(self.nodes)

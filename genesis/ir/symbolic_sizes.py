@@ -7,8 +7,10 @@ answers comparisons by its value in the example at hand, and each answer becomes
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partialmethod
 from math import inf
@@ -164,30 +166,27 @@ class Size:
         terms = self.terms_of(other)
         if terms is None:
             return self._real("+", other)
-        found = dict(self.terms)
-        for product, coefficient in terms:
-            found[product] = found.get(product, 0) + coefficient
+        found = Counter(dict(self.terms))
+        found.update(dict(terms))
         return self._made(found)
 
     def __mul__(self, other: Any) -> Any:
         terms = self.terms_of(other)
         if terms is None:
             return self._real("*", other)
-        found: dict[tuple[int, ...], int] = {}
-        for one, a in self.terms:
-            for two, b in terms:
-                product = tuple(sorted(one + two))
-                found[product] = found.get(product, 0) + a * b
+        found = Counter[tuple[int, ...]]()
+        for (one, a), (two, b) in itertools.product(self.terms, terms):
+            found[tuple(sorted(one + two))] += a * b
         return self._made(found)
 
     __radd__, __rmul__ = __add__, __mul__
     __truediv__, __rtruediv__ = partialmethod(_real, "/"), partialmethod(_real, "/", swapped=True)
 
     def __sub__(self, other: Any) -> Any:
-        return self._real("-", other) if self.terms_of(other) is None else self + -other
+        return self + -1 * other
 
     def __rsub__(self, other: Any) -> Any:
-        return self._real("-", other, True) if self.terms_of(other) is None else -self + other
+        return -self + other
 
     def __neg__(self) -> Any:
         return self * -1

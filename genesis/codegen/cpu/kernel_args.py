@@ -35,7 +35,7 @@ def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> Bloc
     if w.kind == "scalar":
         return Slot(slots.scalar_slot + w.value)
     if w.kind == "constant":
-        return _bits(w.value) if w.is_double else int(w.value)
+        return bits(w.value) if w.is_double else int(w.value)
     if w.kind == "fault":
         return FAULT
     # Whether an output is streamed depends on its size, so it is an argument: the kernel's text stays the same.
@@ -50,7 +50,8 @@ def argument(w: KernelArg, call: KernelCall, slots: SlotMap, work: Work) -> Bloc
     return {"block": work.lanes, "blocks": work.blocks, "items": work.items, "shares": work.shares}.get(w.kind, w.value)
 
 
-def _bits(value: float) -> int:
+def bits(value: float) -> int:
+    """The word of a number in float64."""
     return computed(_double, value)  # type: ignore[no-any-return]
 
 

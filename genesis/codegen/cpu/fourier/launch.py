@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import struct
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from genesis.codegen.cpu.fourier import plan
 from genesis.codegen.cpu.fourier.driver import LINE_ROOM, PASS, WORDS, transform_ir, width_of
+from genesis.codegen.cpu.kernel_args import bits
 from genesis.codegen.cpu.registers import PART
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
@@ -269,7 +269,7 @@ class _Writer:
         for starts, (several, *between) in self._batches(source, target, batch):
             words: tuple[BlockWord, ...] = (
                 *starts, _moved(workspace, self.reserved), table, len(passes), blocks, columns, inner, *between, *rows, *steps,
-                2 * buffer, buffer, _bits(1.0 if self.forward else -1.0), length + LINE_ROOM, int(apart))
+                2 * buffer, buffer, bits(1.0 if self.forward else -1.0), length + LINE_ROOM, int(apart))
             assert len(words) == len(WORDS)
             found.append(Block(words, several * blocks))
         self.launches.append(NativeLaunch(self.kernel, found, workers))
@@ -287,7 +287,7 @@ class _Writer:
 
     def _words(self, p: plan.Pass, scale: float) -> tuple[BlockWord, ...]:
         at = [0 if array is None else self.slots.table(array) for array in (p.twiddles, p.second)]
-        words = (plan.number_of(p), p.radix, p.m, p.l, *at, _bits(scale))
+        words = (plan.number_of(p), p.radix, p.m, p.l, *at, bits(scale))
         assert len(words) == len(PASS)
         return words
 
@@ -308,7 +308,3 @@ def _batch(source: StridedArray, target: StridedArray, axis: int) -> list[Axis]:
         if extent > 1:
             found.append((extent, s, t))
     return found
-
-
-def _bits(value: float) -> int:
-    return int.from_bytes(struct.pack("<d", value), "little", signed=True)
