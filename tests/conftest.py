@@ -11,7 +11,7 @@ import pytest
 
 import genesis
 from genesis.capture.record.traced_call import modes
-from genesis.execution import plan, verified_program
+from genesis.execution import plan, plan_template, verified_program
 from genesis.execution.flush import FLUSH_HOOKS, flush
 from genesis.lower import lower, target
 from genesis.runtime.speeds import ROUND
@@ -101,9 +101,11 @@ def by_references():
 @pytest.fixture(autouse=True)
 def _nothing_is_pending():
     """What an earlier test left in the open trace (a failed one's values, say) is no part of this test's program; nor does how
-    many programs have met other sizes decide where it is flushed.
+    many programs have met other sizes decide where it is flushed, and whether a template plans it.
     """
     new_programs._met.clear()
+    plan_template._skeletons.clear()
+    plan_template._affordable[:] = [plan_template.NODES_AHEAD]
     for trace in unflushed():
         with contextlib.suppress(Exception):
             flush(trace)

@@ -15,9 +15,9 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from inspect import isfunction
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
-from genesis.as_torch.missing import complain, missing
+from genesis.as_torch.missing import missing
 from genesis.as_torch.names import is_open, modules, names_of, version
 from genesis.as_torch.stand_ins.compiled import AMENDED
 from genesis.as_torch.stand_ins.environment import __version__
@@ -104,10 +104,6 @@ class Door(ModuleType):
             if isinstance(source, ModuleType) and vars(source).get(name, ABSENT) is shown:
                 setattr(source, name, value)
         super().__setattr__(name, value)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """A module of the name of a function that genesis lacks, such as `torch.ao.quantization.fuse_modules`."""
-        complain(self.__name__)
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *(name for name in names_of(self.__name__) if not name.startswith("_"))})

@@ -3,13 +3,8 @@
 import pytest
 
 import genesis
-from genesis.as_torch.finder import Door, look_up
+from genesis.as_torch.finder import look_up
 from genesis.as_torch.missing import MissingError, missing
-
-
-def test_a_missing_function_whose_name_is_a_module_too_says_so():
-    with pytest.raises(MissingError, match=r"torch\.ao\.quantization\.fuse_modules: genesis has no such thing"):
-        Door("torch.ao.quantization.fuse_modules")([])
 
 
 def test_what_is_missing_raises_an_error_that_is_not_implemented():

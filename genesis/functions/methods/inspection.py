@@ -63,10 +63,10 @@ class _Counted(property):
 
 def size(self: Tensor) -> ElementCount:
     """The number of elements; `size()` is the shape and `size(dim)` an extent."""
-    return _of_tensor(self) if OVERRIDES or self.__class__ is not Tensor else _of_shape(self._array.node.shape)
+    return _of_tensor(self) if OVERRIDES or self.__class__ is not Tensor else _of_shape(self.shape)
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024, typed=True)  # under PyTorch's name, shapes are of another class
 def _of_shape(shape: Shape) -> ElementCount:
     result = ElementCount(product(shape))
     result.shape = shape
