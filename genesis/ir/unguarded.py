@@ -27,6 +27,11 @@ def symbols_of(nodes: Iterable[Node]) -> Symbols | None:
     return next((extent.symbols for node in nodes for extent in node.shape if extent.__class__ is Size), None)  # type: ignore[attr-defined]
 
 
+def as_named(number: Any) -> Any:
+    """A number that stands in tables under its text: the text of a symbolic size is that of an integer."""
+    return int(number) if number.__class__ is Size else number
+
+
 def minimum(a: Any, b: Any) -> Any:
     """The lesser of two sizes.
 

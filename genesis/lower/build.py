@@ -13,6 +13,7 @@ from typing import NamedTuple
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides, numel
+from genesis.ir.unguarded import as_named
 from genesis.lower.bind import UnboundInstruction, bind
 from genesis.lower.group import (
     COLUMN,
@@ -284,7 +285,7 @@ class _Build:
             return self._load(index, node, at)
         if node.op in ("constant", "scalar"):
             slot = node.attrs.get("slot")
-            word = (KernelArg("constant", node.attrs["value"], node.dtype) if slot is None
+            word = (KernelArg("constant", as_named(node.attrs["value"]), node.dtype) if slot is None
                     else KernelArg("scalar", slot, self.partition.scalars[slot]))
             return self.add(UnboundInstruction("word", (), node.dtype, "uniform", 0, index, words=(word,)))
         nowhere = IndexMap(0, (0,) * len(self.axes))  # for a seed or a counter, which all elements share

@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from genesis.ir.dtypes import int64
+from genesis.ir.graph import Graph
 from genesis.ir.symbolic_sizes import NotSymbolicError, Symbols
 from genesis.ir.unguarded import computed, gcd, maximum, may_exceed, minimum, over
+from genesis.lower import lower
+from genesis.lower.target import Target
+from genesis.ops.registry import expand
 
 SIZES = st.tuples(st.integers(2, 40), st.integers(2, 40))
 NUMBERS = st.one_of(st.sampled_from(["x", "y"]), st.integers(-3, 9))
@@ -92,6 +97,15 @@ def test_a_computation_that_has_ended_answers_nothing_new():
     symbols.compiled(result="1")
     with pytest.raises(NotSymbolicError):
         bool(x > 3)
+
+
+def test_kernels_of_other_programs_hold_no_symbolic_constants():
+    for number in (Symbols().input(65537), 65537):
+        graph = Graph()
+        x = graph.add("input", (), (7,), int64)
+        y = graph.add("mul", (x, expand(graph.constant(number, int64), (7,))), (7,), int64)
+        [[call]] = lower(graph.nodes, [y.index], Target(threads=1)).schedule.stages
+        assert [type(word.value) for word in call.kernel.words if word.kind == "constant"] == [int]
 
 
 def test_what_is_known_only_later_answers_nothing():
