@@ -12,6 +12,7 @@ import builtins
 import weakref
 from collections.abc import Mapping, Sequence
 from ctypes import addressof
+from itertools import combinations
 from typing import Any, cast
 
 from genesis.capture.guards.classes import NUMBERS_DIFFER
@@ -65,82 +66,67 @@ class NativeCheck:
     # ---- conditions ----
 
     def _require_false(self, condition: ast.expr) -> None:
-        if isinstance(condition, ast.BoolOp) and isinstance(condition.op, ast.Or):
-            for one in condition.values:
-                self._require_false(one)
-        elif isinstance(condition, ast.BoolOp):
-            self._require_not_all(condition)
-        elif isinstance(condition, ast.Compare) and len(condition.ops) == 1:
-            self._require_other(condition, condition.left, condition.ops[0], condition.comparators[0])
-        elif isinstance(condition, ast.Name | ast.Attribute):
-            self.code.emit("FALSE", self._register(condition))
-        elif isinstance(condition, ast.UnaryOp) and (registers := self._ids_in(condition.operand)) is not None:
-            self._require_outside(registers, condition.operand.args[0])  # type: ignore[attr-defined]
-        else:
-            self.code.emit("FALSE", self._by_python(condition))
+        code, register, value, is_constant = self.code, self._register, self._value, self._is_constant
+        match condition:
+            case ast.BoolOp(ast.Or(), conditions):
+                for one in conditions:
+                    self._require_false(one)
+            case ast.BoolOp(_, [first, *_]):
+                self._require_not_all(first, condition)
+            case ast.Name() | ast.Attribute():
+                code.emit("FALSE", register(condition))
+            case ast.UnaryOp(_, ast.Call(ast.Attribute(ast.Name(ids), "isdisjoint"), [others])) if ids in self._ids:
+                self._require_outside(self._ids[ids], others)
+            case ast.Compare(ast.Attribute(ast.NamedExpr(ast.Name(name), ast.Call(ast.Attribute(ast.Name(guards), "arrays"))))):
+                self._lists[name] = self._require_tensors(cast(TensorGuards, self._constants[guards]))
+            case ast.Compare(ast.Attribute(owner, "__class__"), [ast.IsNot()], [kind]) if is_constant(kind):
+                code.emit("CLASS", register(owner), Constant(value(kind)))
+            case ast.Compare(ast.Attribute(owner, name), [ast.IsNot()], [same]) if is_constant(owner) and is_constant(same):
+                code.require_attribute(value(owner), name, value(same))
+            case ast.Compare(left, [ast.IsNot()], [right]):
+                self._compare("IS", "SAME", left, right)
+            case ast.Compare(left, [ast.Is()], [right]):
+                self._compare("IS_NOT", "APART", left, right)
+            case ast.Compare(ast.Call(ast.Name("id"), [one]), [ast.In()], [ids]):
+                self._require_outside([register(one)], ids)
+            case ast.Compare(ast.Call(ast.Name("len"), [ast.NamedExpr(ast.Name(name), ast.Set(ids))]), [ast.NotEq()]):
+                self._ids[name] = registers = [register(one.args[0]) for one in ids if isinstance(one, ast.Call)]
+                for pair in combinations(registers, 2):  # ids of distinct objects
+                    code.emit("APART", *pair)
+            case ast.Compare(ast.Call(ast.Name("len"), [things]), [ast.NotEq()], [length]) if is_constant(things):
+                code.require_size(value(things), value(length))
+            case ast.Compare(ast.Call(ast.Name("len"), [things]), [ast.NotEq()], [length]):
+                code.emit("SIZE", register(things), value(length))
+            case ast.Compare(left, [ast.NotEq()], [right]) if is_constant(right) and not isinstance(left, ast.List):
+                code.emit("EQUAL", register(left), Constant(value(right)))
+            case _:
+                code.emit("FALSE", self._by_python(condition))
 
-    def _require_not_all(self, condition: ast.BoolOp) -> None:
+    def _compare(self, with_constant: str, with_register: str, left: ast.expr, right: ast.expr) -> None:
+        if self._is_constant(right):
+            self.code.emit(with_constant, self._register(left), Constant(self._value(right)))
+        else:
+            self.code.emit(with_register, self._register(left), self._register(right))
+
+    def _require_not_all(self, first: ast.expr, condition: ast.expr) -> None:
         """`x is not k and f(x, k)`: no call if the object is the same."""
-        first = condition.values[0]
         if ast.unparse(first) == NUMBERS_DIFFER and (known := cast("list[int | None]", self._constants["learned"])):
             numbers: Any = self._constants["numbers"]
             for address, number in zip([addressof(word) for word in numbers], known, strict=True):
-                if number is None:  # only a comparison tells whether it has changed
-                    self.code.emit("FALSE", self._by_python(condition))
-                    continue
-                skip = self.code.emit("SKIP_HALF", address, number, 0)
-                self.code.emit("FALSE", self._by_python(condition))
-                self.code.skip_from(skip)
-        elif isinstance(first, ast.Compare) and isinstance(first.ops[0], ast.IsNot) and self._is_constant(first.comparators[0]):
-            skip = self.code.emit("SKIP_IS", self._register(first.left), Constant(self._value(first.comparators[0])), 0)
-            self.code.emit("FALSE", self._by_python(condition))
+                # Only a comparison tells whether one that has no number has changed.
+                self._require_unless(None if number is None else self.code.emit("SKIP_HALF", address, number, 0), condition)
+            return
+        match first:
+            case ast.Compare(left, [ast.IsNot()], [right]) if self._is_constant(right):
+                skip = self.code.emit("SKIP_IS", self._register(left), Constant(self._value(right)), 0)
+                self._require_unless(skip, condition)
+            case _:
+                self._require_unless(None, condition)
+
+    def _require_unless(self, skip: int | None, condition: ast.expr) -> None:
+        self.code.emit("FALSE", self._by_python(condition))
+        if skip is not None:
             self.code.skip_from(skip)
-        else:
-            self.code.emit("FALSE", self._by_python(condition))
-
-    def _require_other(self, whole: ast.Compare, left: ast.expr, how: ast.cmpop, right: ast.expr) -> None:
-        code = self.code
-        guards = self._tensor_guards(left)
-        if guards is not None:
-            self._require_tensors(guards)
-        elif isinstance(how, ast.IsNot | ast.Is):
-            holds = isinstance(how, ast.IsNot)
-            if holds and isinstance(left, ast.Attribute) and left.attr == "__class__" and self._is_constant(right):
-                code.emit("CLASS", self._register(left.value), Constant(self._value(right)))
-            elif holds and isinstance(left, ast.Attribute) and self._is_constant(left.value) and self._is_constant(right):
-                code.require_attribute(self._value(left.value), left.attr, self._value(right))
-            elif self._is_constant(right):
-                code.emit("IS" if holds else "IS_NOT", self._register(left), Constant(self._value(right)))
-            else:
-                code.emit("SAME" if holds else "APART", self._register(left), self._register(right))
-        elif isinstance(how, ast.In) and _is_call(left, "id"):
-            self._require_outside([self._register(left.args[0])], right)  # type: ignore[attr-defined]
-        elif isinstance(how, ast.NotEq) and _is_call(left, "len"):
-            self._require_length(left.args[0], right)  # type: ignore[attr-defined]
-        elif isinstance(how, ast.NotEq) and self._is_constant(right) and not isinstance(left, ast.List):
-            code.emit("EQUAL", self._register(left), Constant(self._value(right)))
-        else:
-            self.code.emit("FALSE", self._by_python(whole))
-
-    def _require_length(self, things: ast.expr, length: ast.expr) -> None:
-        if isinstance(things, ast.NamedExpr) and isinstance(things.value, ast.Set):  # ids of distinct objects
-            registers = [self._register(one.args[0]) for one in things.value.elts if isinstance(one, ast.Call)]
-            self._ids[things.target.id] = registers
-            for k, register in enumerate(registers):
-                for other in registers[:k]:
-                    self.code.emit("APART", register, other)
-        else:
-            if self._is_constant(things):
-                self.code.require_size(self._value(things), self._value(length))
-            else:
-                self.code.emit("SIZE", self._register(things), self._value(length))
-
-    def _ids_in(self, expression: ast.expr) -> list[Register] | None:
-        """The objects whose ids are in the set of `ids.isdisjoint(others)`, if that is the expression."""
-        match expression:
-            case ast.Call(ast.Attribute(ast.Name(name), "isdisjoint")):
-                return self._ids.get(name)
-        return None
 
     def _require_outside(self, registers: Sequence[Register], ids: ast.expr) -> None:
         """Require that no object has one of these ids, whose owners live as long as the entry."""
@@ -157,20 +143,9 @@ class NativeCheck:
         function = eval(compile(whole, "<guard>", "eval"), {**self._constants})
         return self.code.call(function, *[self.names[name] for name in known])
 
-    def _tensor_guards(self, expression: ast.expr) -> TensorGuards | None:
-        """The guards in `(h := guards.arrays()).__class__`, if that is the expression."""
-        match expression:
-            case ast.Attribute(ast.NamedExpr(ast.Name(name), ast.Call(ast.Attribute(ast.Name(constant), "arrays")))):
-                guards = self._constants[constant]
-                assert isinstance(guards, TensorGuards)
-                self._lists[name] = []
-                return guards
-        return None
-
-    def _require_tensors(self, guards: TensorGuards) -> None:
+    def _require_tensors(self, guards: TensorGuards) -> list[Register]:
         """As `TensorGuards.arrays`. Arrays stay in registers; all else goes through one scratch register."""
-        code, looked = self.code, self._looked_at
-        [arrays] = [arrays for arrays in self._lists.values() if not arrays]
+        code, looked, arrays = self.code, self._looked_at, list[Register]()
         for row in guards.rows:
             tensor = code.constant(row.tensor)
             array = code.attribute(tensor, "_array")
@@ -189,6 +164,7 @@ class NativeCheck:
             if row.is_read:
                 self._require_memory(array, row)
         code.emit("MOVE", looked, code.constant(None))
+        return arrays
 
     def _require_memory(self, array: Register, row: TensorGuard) -> None:
         code, looked = self.code, self._looked_at
@@ -220,32 +196,26 @@ class NativeCheck:
 
     def _register(self, expression: ast.expr) -> Register:
         """The register of an expression's value."""
-        code = self.code
-        if isinstance(expression, ast.NamedExpr):
-            register = self.names[expression.target.id] = self._register(expression.value)
-            return register
-        if isinstance(expression, ast.Name | ast.Constant):
-            if isinstance(expression, ast.Name) and expression.id in self.names:
-                return self.names[expression.id]
-            return code.constant(self._value(expression))
-        if isinstance(expression, ast.Attribute):
-            return code.attribute(self._register(expression.value), expression.attr)
-        if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Name) and (
-            expression.value.id in self._lists
-        ):
-            return self._lists[expression.value.id][self._value(expression.slice)]
-        if isinstance(expression, ast.Subscript) and self._is_constant(expression.slice):
-            return code.item(self._register(expression.value), self._value(expression.slice))
-        if isinstance(expression, ast.BoolOp):  # `array.memory or realize(array)`: a pending array is left to the check
-            register = self._register(expression.values[0])
-            code.emit("IS_NOT", register, None)
-            return register
+        match expression:
+            case ast.NamedExpr(ast.Name(name), value):
+                register = self.names[name] = self._register(value)
+                return register
+            case ast.Name(name) if name in self.names:
+                return self.names[name]
+            case ast.Name() | ast.Constant():
+                return self.code.constant(self._value(expression))
+            case ast.Attribute(owner, name):
+                return self.code.attribute(self._register(owner), name)
+            case ast.Subscript(ast.Name(name), index) if name in self._lists:
+                return self._lists[name][self._value(index)]
+            case ast.Subscript(owner, index) if self._is_constant(index):
+                return self.code.item(self._register(owner), self._value(index))
+            case ast.BoolOp(_, [first, *_]):  # `array.memory or realize(array)`: a pending array is left to the check
+                register = self._register(first)
+                self.code.emit("IS_NOT", register, None)
+                return register
         return self._by_python(expression)
 
 
 def _is_alive(reference: weakref.ref[Any]) -> bool:
     return reference() is not None
-
-
-def _is_call(expression: ast.expr, name: str) -> bool:
-    return isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name) and expression.func.id == name

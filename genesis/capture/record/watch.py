@@ -98,7 +98,7 @@ class Watch:
     def _standard(self, frame: FrameType, code: CodeType) -> None:
         """Code of the standard library or NumPy: it reads the user's objects on the user's behalf."""
         self._leaves(frame, code)
-        if code in _LEVELS and self._is_silent(frame, code):
+        if code in _LEVELS and self._is_called_by_user(frame) and self._is_silent(frame, code):
             return
         if code is _WRAPPING and frame.f_locals["assigned"] is functools.WRAPPER_ASSIGNMENTS and (
             frame.f_locals["updated"] is functools.WRAPPER_UPDATES  # attributes that it copies are guarded where they are used

@@ -34,6 +34,19 @@ class TensorChanges(NamedTuple):
     gradients: list[tuple[Tensor, tuple[int, int] | None, Sequence[tuple[str, object]]]]
 
 
+def assign(
+    roots: Sequence[Tensor], arrays: Sequence[Array], rises: Sequence[int], graded: Sequence[tuple[Tensor, Tensor | None]],
+    *commits: object,
+) -> None:
+    """Give roots their new arrays and raise their versions, give others new gradients, and mark what is committed: all or
+    nothing, as no interrupt splits one C call."""
+    count, tensors = len(roots), [tensor for tensor, _ in graded]
+    names = [*["_array"] * count, *["_changes"] * count, *["_grad"] * len(graded), *["done"] * len(commits)]
+    versions = [root._changes + rise for root, rise in zip(roots, rises, strict=True)]
+    news = [*arrays, *versions, *[gradient for _, gradient in graded], *[True] * len(commits)]
+    any(map(setattr, [*roots, *roots, *tensors, *commits], names, news))
+
+
 class _Tensors(NamedTuple):
     """The tensors that a call changes."""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from genesis.capture.replay.changing_program import TensorChanges
+from genesis.capture.replay.changing_program import TensorChanges, assign
 from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.native_slots import NativeSlots
 from genesis.capture.replay.python_calls import PythonCalls
@@ -24,7 +24,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.completion import Completion
 from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.trace import Array, Trace
 
 _pointer = attrgetter("memory.pointer")
@@ -113,23 +113,13 @@ class CollectiveRun:
 
     def _commit(self, trace: Trace, handles: Sequence[Array]) -> None:
         """Give tensors their new arrays, which are pending."""
-        roots, graded = self._changes.roots, self._changes.gradients
-        tensors: list[Tensor] = []
-        names: list[str] = []
-        news: list[object] = []
-        for root, value, versions, *_ in roots:
-            trace.written.append((root, root._array, root._changes))
-            tensors += root, root
-            names += "_array", "_changes"
-            news += handles[value], root._changes + versions
-        for tensor, which, flags in graded:
-            gradient = None
-            if which is not None:
-                gradient = Tensor.__new__(Tensor)
-                gradient._array, gradient._requires_grad = handles[which[1]], False
-                for name, flag in flags:
-                    setattr(gradient, name, flag)
-            tensors.append(tensor)
-            names.append("_grad")
-            news.append(gradient)
-        any(map(setattr, tensors, names, news))  # one C call, which no interrupt splits
+        changed = self._changes.roots
+        roots = [root for root, *_ in changed]
+        trace.written += [(root, root._array, root._changes) for root in roots]
+        graded: list[tuple[Tensor, Tensor | None]] = []
+        for tensor, which, flags in self._changes.gradients:
+            gradient = None if which is None else tensor_of(handles[which[1]])
+            for name, flag in flags:
+                setattr(gradient, name, flag)
+            graded.append((tensor, gradient))
+        assign(roots, [handles[value] for _, value, *_ in changed], [rise for _, _, rise, *_ in changed], graded)

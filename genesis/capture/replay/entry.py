@@ -21,6 +21,7 @@ from genesis.capture.record.records import InputSource, Leaves, Mode, Source, Va
 from genesis.capture.record.results import Results, build, build_tensor, find
 from genesis.capture.record.sources import copied
 from genesis.capture.record.steps import UpdateStep, steps_not_taken
+from genesis.capture.replay.changing_program import assign
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.other_value import OtherValueError, named
 from genesis.capture.replay.program import ReplayProgram
@@ -214,7 +215,7 @@ class Entry:
             except BaseException:
                 new = frozenset(values.values())
                 begun = position > self._pure or trace.done or trace.run is not None
-                if begun or not all(map(partial(_is_former, new), roots)):
+                if begun or any([root._array in new for root in roots]):
                     for index in steps_not_taken(self._optimizer_steps, partial(_is_undone, new)):
                         taken.undo[index]()
                 else:
@@ -298,17 +299,12 @@ def _recreated(
 def _take_back(noted: Sequence[Noted], new: Collection[Array]) -> None:
     """Undo the notes of writes that have been taken back: the tensor has none of the `new` arrays."""
     for (tensor, before, _), version, change in noted:
-        if _is_former(new, tensor):
+        if tensor._array not in new:
             take_back_notes(before, version, 0, change)
 
 
-def _is_former(new: Collection[Array], tensor: Tensor) -> bool:
-    """Whether a tensor has none of the arrays that the call has computed."""
-    return tensor._array not in new
-
-
 def _is_undone(new: Collection[Array], step: UpdateStep) -> bool:
-    return _is_former(new, step.parameter)
+    return step.parameter._array not in new
 
 
 def _commit(
@@ -316,11 +312,8 @@ def _commit(
     commit: _Commit,
 ) -> None:
     """Assign what a program will have computed: arrays, versions and, for the last program, gradients."""
-    tensors = [*roots, *roots, *[tensor for tensor, _ in graded], commit]
-    names = [*["_array"] * len(roots), *["_changes"] * len(roots), *["_grad"] * len(graded), "done"]
-    versions = [root._changes + write.versions for root, write in zip(roots, step.writes, strict=True)]
-    news = [*[handles[write.output] for write in step.writes], *versions, *[gradient for _, gradient in graded], True]
-    any(map(setattr, tensors, names, news))  # one C call, which no interrupt splits: all or nothing
+    arrays, rises = [handles[write.output] for write in step.writes], [write.versions for write in step.writes]
+    assign(roots, arrays, rises, graded, commit)
     for tensor, gradient in graded:
         if not tensor._is_holder:
             hold_gradient(tensor, gradient)

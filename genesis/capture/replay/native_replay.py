@@ -126,12 +126,10 @@ class NativeReplay:
             return built.build(self._results.tree) if result is None else result
         built.note_owners()
         temporary = self._temporaries() if self._arena_bytes else None
-        last = len(steps) - 1
-        device, arrays = steps[last].program.recorded.device, built.arrays_of(last) if self._long else {}
-        pending = PendingValues(code, device, arrays, words[last])
-        for k in range(last):
-            self._run_program(k, (), words, previous, temporary, numbers)
-        self._run_program(last, assignments, words, previous, temporary, numbers, pending if self._long else None)
+        device, last = steps[-1].program.recorded.device, len(steps) - 1
+        for k in range(len(steps)):
+            pending = PendingValues(code, device, built.arrays_of(k) if self._long and k == last else {}, words[k])
+            self._run_program(k, assignments if k == last else (), words, previous, temporary, numbers, pending)
         code.emit("STORE", word_address(self._calls.done), 1)
         if result is None:
             result = built.build(self._results.tree)
@@ -142,7 +140,7 @@ class NativeReplay:
 
     def _run_program(
         self, k: int, assignments: Sequence[Assignment], words: Sequence[ResultWords], previous: Sequence[ResultWords],
-        temporary: Register | None, numbers: Register | None, pending: PendingValues | None = None,
+        temporary: Register | None, numbers: Register | None, pending: PendingValues,
     ) -> None:
         """Run program `k`; the last one also makes the `assignments`. A single program computes its numbers itself."""
         code, step = self._code, self._steps[k]
@@ -164,13 +162,11 @@ class NativeReplay:
         self._draw(step.slots.draws)
         for tensor, name, value, _ in assignments:
             code.assign(tensor, name, value)
-        if pending is not None:
-            pending.begin()
+        pending.begin()
         run = code.emit("RUN_BESIDE" if self._long else "RUN", step.program.program.address)
         self._undo(assignments, words, pending)
         code.skip_from(run)
-        if pending is not None:
-            pending.end()
+        pending.end()
         for read in step.reads:
             self._require_value(read, words)
 
@@ -219,9 +215,7 @@ class NativeReplay:
         self._code.emit("IS_NOT", numbers, None)
         return numbers
 
-    def _undo(
-        self, assignments: Sequence[Assignment], words: Sequence[ResultWords], pending: PendingValues | None
-    ) -> None:
+    def _undo(self, assignments: Sequence[Assignment], words: Sequence[ResultWords], pending: PendingValues) -> None:
         """Undo after a failed run: an index was out of range, before anything was overwritten.
 
         What another thread has assigned meanwhile stays. A new version makes views reload that it has made.
@@ -233,8 +227,7 @@ class NativeReplay:
             code.assign(tensor, name, code.call(operator.add, before, code.constant(UNTRACKED)) if is_version else before)
             code.skip_from(changed)
         self._draw(self._steps[-1].slots.draws, back=True)
-        if pending is not None:  # before any Python
-            pending.lose(dict(zip([value for _, value, *_ in self._changes.roots], self._before, strict=True)))
+        pending.lose(dict(zip([value for _, value, *_ in self._changes.roots], self._before, strict=True)))
         if self._is_locked:
             code.call(self._calls.take_back)
         self._release(words)

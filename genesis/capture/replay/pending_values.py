@@ -41,12 +41,13 @@ class PendingValues:
 
     def lose(self, befores: Mapping[int, Register]) -> None:
         """Lose the values of a failed run. Those to be written over arrays that tensors had `before` are what they were."""
-        for value, before in befores.items():
-            other = self._code.emit("SKIP_OTHER", before, word_address(self._words.results, value), 0)
+        for value in filter(befores.__contains__, self._held):
+            other = self._code.emit("SKIP_OTHER", befores[value], word_address(self._words.results, value), 0)
             self._give(value)
             self._code.skip_from(other)
         self._note(True, True)
-        self._code.call(self._words.forget)
+        if self._arrays:
+            self._code.call(self._words.forget)
 
     def _give(self, value: int) -> None:
         memory, trace = self._held[value]
@@ -54,6 +55,5 @@ class PendingValues:
         self._code.assign(self._arrays[value], "trace", trace)
 
     def _note(self, done: bool, closed: int) -> None:
-        trace = self._code.constant(self._trace)
-        self._code.assign(trace, "done", self._code.constant(done))
-        self._code.assign(trace, "closed", self._code.constant(closed))
+        for name, value in {"done": done, "closed": closed}.items() if self._arrays else ():
+            self._code.assign(self._code.constant(self._trace), name, self._code.constant(value))

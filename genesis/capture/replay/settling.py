@@ -59,7 +59,8 @@ class Settling:
             raise Refused("the tensors that it changes are not the same ones in all calls, or hold gradients of another kind",
                           passes=True)
         steps = [self._step(position, step, programs) for position, step in enumerate(self._steps)]
-        reads = [NativeRead(self._whole(read.source), read.values) for read in self._reads if read.position < 0]
+        reads = [
+            NativeRead(self._given[InputSource(read.source)], read.values) for read in self._reads if read.position < 0]
         return NativeReplay(check, modes, steps, reads, self._results, changes, self._seconds() > HOLDING)
 
     def _seconds(self) -> float:
@@ -117,9 +118,6 @@ class Settling:
             return _buffer(one.source, programs), 0
         source = one.source[1] if one.source[0] == "constant" else self._given[InputSource(one.source)]
         return source, 0 if one.within is None else one.within.offset * itemsize
-
-    def _whole(self, source: Source) -> int:
-        return self._given[InputSource(source)]
 
 
 def _buffer(source: Source, programs: Sequence[HostProgram]) -> BufferOf:

@@ -125,7 +125,7 @@ lock, counter, log = threading.Lock(), itertools.count(1), logging.getLogger("te
 NOT_UNDERSTOOD = {
     "a function of C": (lambda x: x * time.time(), "it calls time"),
     "a function of C that is handed on": (lambda x: x * sum(map(time.gmtime, ())), "gmtime"),
-    "a module of Python's": (lambda x: log.debug("x") or x, "logging"),
+    "a module of Python's": (lambda x: x * (1 + log.hasHandlers()), "logging"),
     "a kind of object": (lambda x: x * lock.locked(), "_thread.lock"),
     "an iterator": (lambda x: x * next(counter), "iterator"),
     "a function of the library": (lambda x: x * len(nn.Linear(1, 1).state_dict()), "state_dict"),
