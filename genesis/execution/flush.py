@@ -15,7 +15,7 @@ from genesis.execution.plan import Plan, collectives_of, find_plan, held_arrays
 from genesis.execution.reference_mode import interpreted, without_values
 from genesis.execution.result_pool import Computation, ResultPool, Run
 from genesis.execution.reused_inputs import reused_inputs
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, also_runtime_error
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.completion import Completion, Fault, UnfinishedError
 from genesis.runtime.counters import counts
@@ -279,6 +279,7 @@ def _lost_at(run: Run, trace: Trace, node: int, error: Exception, is_whole: bool
     assert isinstance(run.plan, Plan)
     if is_whole and not run.plan.collectives and not has_overwritten(run):
         trace.arrays.clear()  # which lead back to it
+        trace.failure = also_runtime_error(error)  # for a thread that waits for one of them
         raise NothingDoneError
     keep_results(run, trace, node)
     return lose(trace, run.plan.lowered.origins[node], error)
