@@ -31,7 +31,6 @@ AHEAD = 2  # templates of a skeleton that are made before any has paid; of all, 
 NODES_AHEAD = 1200
 MOST = 16  # templates of a skeleton, and
 SKELETONS = 256  # skeletons that are remembered
-
 LITERALS = range(-1, 3)  # keys of tables of the passes
 
 Numbers = list[Any]  # of a program: its integers, and numbers in floating point
