@@ -164,8 +164,6 @@ define internal void @line_up(ptr %state, ptr %words) {
   store ptr %entry, ptr %last.at
   ret void
 }
-
-declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 _LAUNCH = """

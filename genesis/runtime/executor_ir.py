@@ -150,13 +150,6 @@ ended:
   store i64 %outer, ptr %under.way
   ret i64 %flag
 }
-
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare ptr @PyLong_AsVoidPtr(ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare i32 @PyErr_CheckSignals()
 """
 
 _AS_PYTHON_FUNCTION = """

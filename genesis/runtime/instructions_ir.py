@@ -126,25 +126,6 @@ define internal ptr @slot_of(ptr %object, i64 %slot) alwaysinline {
 }
 
 OWNING
-
-declare ptr @PyTuple_GetItem(ptr, i64)
-declare ptr @PyTuple_New(i64)
-declare i64 @PyList_Size(ptr)
-declare ptr @PyList_GetItem(ptr, i64)
-declare i32 @PyTuple_SetItem(ptr, i64, ptr)
-declare ptr @PyObject_GetAttr(ptr, ptr)
-declare ptr @PyObject_GetItem(ptr, ptr)
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare i64 @PyObject_Size(ptr)
-declare i32 @PyObject_IsTrue(ptr)
-declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
-declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
-declare i64 @PyLong_AsLongLong(ptr)
-declare double @PyFloat_AsDouble(ptr)
-declare ptr @PyErr_Occurred()
-declare i32 @PyErr_ExceptionMatches(ptr)
-declare void @PyErr_Clear()
-declare i32 @memcmp(ptr, ptr, i64)
 """
 
 

@@ -15,7 +15,7 @@ from genesis.runtime.counters import count
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.logs import CompilingLine, tell
 from genesis.runtime.private_directory import cache_directory
-from genesis.runtime.short_ir import spelled_out
+from genesis.runtime.short_ir import declared, spelled_out
 from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
 
@@ -171,8 +171,8 @@ get_or_compile = kernel_cache.get_or_compile
 
 
 def text_source(symbol: str, text: str, of_program: bool = True) -> KernelSource:
-    """The source of the function `symbol` of a text, which may have the forms of `short_ir`."""
-    return KernelSource(symbol, text, lambda: spelled_out(text), of_program)
+    """The source of the function `symbol` of a text, which may have the forms of `short_ir` and lack declarations."""
+    return KernelSource(symbol, text, lambda: declared(spelled_out(text)), of_program)
 
 
 def compiled(symbol: str, text: str) -> int:

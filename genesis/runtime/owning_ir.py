@@ -20,7 +20,6 @@ define internal void @disown(ptr %object) alwaysinline {
   call void @_Py_Dealloc(ptr %object)
   ret void
 }
-declare void @_Py_Dealloc(ptr)
 """
 
 # From CPython 3.12 on immortal objects have fixed counts.
@@ -33,8 +32,6 @@ define internal void @disown(ptr %object) alwaysinline {
   call void @Py_DecRef(ptr %object)
   ret void
 }
-declare void @Py_IncRef(ptr)
-declare void @Py_DecRef(ptr)
 """
 
 OWNING = (_OWNING if sys.version_info < (3, 12) else _OWNING_BY_CALLS) + """

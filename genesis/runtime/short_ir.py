@@ -8,7 +8,7 @@
     fields %s: 1 a, ..                          addresses alone
 
 Comparisons are LLVM's predicates, but for == and !=. Terms are joined by `and` or by `or`. A block without an end goes on with
-the next one. A line that begins as one of these forms and goes on otherwise raises ValueError.
+the next one. A line that begins as one of these forms and goes on otherwise raises ValueError. `declared` adds declarations.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _ELEMENT = re.compile(r"(  (?:.* = load|store)(?: atomic)? (.+?)(?:,| \S+,) )ptr
 _BRANCH = re.compile(r"  (if|unless) (.+?): (%[\w.]+|ret [^;]+?)(?: else (%[\w.]+))?(?: *;.*)?")
 _SHORT = re.compile(r"  (if|unless|load|fields)\b")
 _OR_ELSE = re.compile(r"^(  (%[\w.]+) = call ptr .*\)) else (%[\w.]+|ret .+)$", re.MULTILINE)
+_CALLED = re.compile(r"call (\w+)( \([^)]*\.\.\.\))? @([\w.]+)\((.*?)\)")
+_KNOWN = re.compile(r"^(?:define|declare) .*?@([\w.]+)\(", re.MULTILINE)
 _COMPARISON = re.compile(r"(\S+) (\S+) (\S+) (\S+)")
 _PREDICATES = {"==": "eq", "!=": "ne"}
 
@@ -39,6 +41,21 @@ def spelled_out(text: str) -> str:
     after.0:
     """
     return "\n".join(_spelled_out(_OR_ELSE.sub(r"\1\n  if ptr \2 == null: \3", text).split("\n")))
+
+
+def declared(text: str) -> str:
+    """A module with declarations of what it calls and does not define, such as CPython's functions.
+
+    >>> print(declared("  %x = call i64 @PyList_Size(ptr %list)"))
+      %x = call i64 @PyList_Size(ptr %list)
+    declare i64 @PyList_Size(ptr)
+    """
+    known, found = {*_KNOWN.findall(text)}, {}
+    for kind, several, name, given in _CALLED.findall(text):
+        if name not in known:
+            taken = several.strip() or f"({', '.join(re.findall('(?:^|, )([^ ]+)', given))})"
+            found[name] = f"declare {kind} @{name}{taken}"
+    return "\n".join([text, *found.values()])
 
 
 def _spelled_out(lines: Sequence[str]) -> Iterator[str]:

@@ -100,11 +100,6 @@ look:
   call void @wake(ptr %condition)
   br label %look
 }
-
-declare ptr @PyThread_allocate_lock()
-declare void @PyThread_free_lock(ptr)
-declare i32 @PyThread_acquire_lock(ptr, i32)
-declare void @PyThread_release_lock(ptr)
 """
 
 _POSIX_CLOCK = """
@@ -112,8 +107,6 @@ define internal void @read_clock(ptr %time) {
   call i32 @clock_gettime(i32 CLOCK, ptr %time)
   ret void
 }
-
-declare i32 @clock_gettime(i32, ptr)
 """
 
 _PORTABLE_CLOCK = """
@@ -135,8 +128,6 @@ define internal void @rest(i64 %nanoseconds) {
   call i32 @nanosleep(ptr %time, ptr null)
   ret void
 }
-
-declare i32 @nanosleep(ptr, ptr)
 """
 
 # Sleep: wait for a lock that is never released.
@@ -150,16 +141,11 @@ define internal void @rest(i64 %nanoseconds) {
   call void @PyThread_free_lock(ptr %lock)
   ret void
 }
-
-declare i32 @PyThread_acquire_lock_timed(ptr, i64, i32)
 """
 
 # Barring the caller's processor: sums of 4M numbers after a pause took 215 us in half of the loops, then 90 to 120 in nearly
 # all.
 _PLACEMENT = """
-declare i32 @sched_getcpu()
-declare i32 @sched_getaffinity(i32, i64, ptr)
-declare i32 @sched_setaffinity(i32, i64, ptr)
 
 ; The processor that this thread runs on.
 define internal i64 @processor() {
@@ -223,9 +209,6 @@ one:
   %p.next = add i64 %p, 1
   br label %next
 }
-
-declare i64 @syscall(i64, ...)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 _NO_PLACEMENT = """

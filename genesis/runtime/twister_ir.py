@@ -9,8 +9,6 @@ KEY = 624
 _SHIFT = 397
 
 WORDS = f"""
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-
 define void @genesis_twister_words(ptr %key, ptr %out, i64 %count) {{
 entry:
   %keys = alloca [{2 * KEY} x i32], align 32

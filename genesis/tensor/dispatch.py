@@ -257,7 +257,7 @@ def _stepped(
     else:
         trace.append(step)
     if step.elements:
-        refuse_elements(operation, step.elements, arguments, attributes, trace.nodes[step.result].dtype)
+        refuse_elements(trace, operation, arguments, attributes)
     if bare:
         return trace.handles(step.result)
     kind = result_class([*arguments, *(attributes or {}).values()]) if spreading else Tensor

@@ -158,14 +158,12 @@ def with_numbers_read(
     return [*[read(*given) for given in positional], *extra], {name: read(name, argument) for name, argument in named}
 
 
-def refuse_elements(
-    operation: Operation, names: tuple[str, ...], arguments: CallArguments, attributes: Attributes | None, dtype: DType
-) -> None:
-    """ValueError for a number among the arguments `names` that does not become an element of `dtype`, that of the result."""
-    positional = zip(parameter_names(operation), arguments, strict=False)
+def refuse_elements(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> None:
+    """ValueError for an argument of a trace's last call that became elements of the result, whose dtype does not hold it."""
+    step, positional = trace.step, zip(parameter_names(operation), arguments, strict=False)
     for name, argument in [*positional, *(attributes or {}).items()]:
-        if name in names:
-            refuse_number(operation.name, argument, dtype)
+        if name in step.elements:
+            refuse_number(operation.name, argument, trace.nodes[step.result].dtype)
 
 
 def holds_tensor(argument: object) -> bool:

@@ -27,58 +27,6 @@ from genesis.tensor.known_calls.thread_ir import THREAD
 from genesis.tensor.known_calls.trace_ir import trace_ir
 from genesis.tensor.known_calls.view_ir import view_ir
 
-_DECLARATIONS = """
-declare double @llvm.fabs.f64(double)
-declare double @PyFloat_AsDouble(ptr)
-declare i64 @PyList_Size(ptr)
-declare i64 @PyLong_AsLongLong(ptr)
-declare i64 @PyLong_AsSsize_t(ptr)
-declare i64 @PySequence_Size(ptr)
-declare i64 @PySet_Size(ptr)
-declare i64 @PyTuple_Size(ptr)
-declare i32 @PyDict_SetItem(ptr, ptr, ptr)
-declare i32 @PyErr_ExceptionMatches(ptr)
-declare i32 @PyList_Append(ptr, ptr)
-declare i32 @PyList_SetItem(ptr, i64, ptr)
-declare i32 @PyObject_IsInstance(ptr, ptr)
-declare i32 @PyObject_IsTrue(ptr)
-declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
-declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
-declare i32 @PySequence_Contains(ptr, ptr)
-declare i32 @PySet_Add(ptr, ptr)
-declare i32 @PySet_Contains(ptr, ptr)
-declare i32 @PyTuple_SetItem(ptr, i64, ptr)
-declare ptr @PyBytes_AsString(ptr)
-declare ptr @PyDict_GetItemWithError(ptr, ptr)
-declare ptr @PyDict_New()
-declare ptr @PyErr_Occurred()
-declare ptr @PyFloat_FromDouble(double)
-declare ptr @PyList_GetItem(ptr, i64)
-declare ptr @PyList_New(i64)
-declare ptr @PyLong_AsVoidPtr(ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyLong_FromSsize_t(i64)
-declare ptr @PyNumber_Add(ptr, ptr)
-declare ptr @PyObject_CallNoArgs(ptr)
-declare ptr @PyObject_CallObject(ptr, ptr)
-declare ptr @PyObject_GetAttr(ptr, ptr)
-declare ptr @PyObject_GetItem(ptr, ptr)
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare ptr @PySequence_GetItem(ptr, i64)
-declare ptr @PySequence_InPlaceConcat(ptr, ptr)
-declare ptr @PyTuple_GetItem(ptr, i64)
-declare ptr @PyTuple_New(i64)
-declare ptr @PyTuple_Pack(i64, ...)
-declare ptr @PyType_GenericAlloc(ptr, i64)
-declare ptr @PyWeakref_GetObject(ptr)
-declare ptr @PyWeakref_NewRef(ptr, ptr)
-declare void @PyErr_Clear()
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare void @PyErr_Restore(ptr, ptr, ptr)
-declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
-"""
-
-
 Names = Sequence[str]  # of the objects that machine code refers to
 Slotted = Mapping[str, type]  # classes with slots, by their names
 
@@ -140,4 +88,4 @@ def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
         text = re.sub(f"^  {form}$", lambda line: "\n".join(spelled(line)), text, flags=re.MULTILINE)  # noqa: B023
     text = "".join(map(with_objects, re.split("^(?=define )", text, flags=re.MULTILINE)))
     structs = f"%objects = type {{ {', '.join(['ptr'] * (len(names) + 1))} }}\n%given = type {{ ptr, ptr, ptr, ptr }}\n"
-    return structs + text.replace("OBJECT_NEW", str(len(names))) + OWNING + _DECLARATIONS
+    return structs + text.replace("OBJECT_NEW", str(len(names))) + OWNING

@@ -112,36 +112,8 @@ copy:
   ret i1 %is.copied
 }
 
-; Whether a tensor is a root, or a view of it, that may be written to at once: see `set_in_memory`.
-define internal i1 @takes_values(ptr %objects, ptr %tensor, ptr %root) {
-  load %objects: ALL_OBJECTS
-  %root.class = call ptr @class_of(ptr %root)
-  if ptr %root.class != %tensor.class: ret i1 false
-  %root has base none, requires_grad false, keeps_derivation false, is_inference false else ret i1 false
-  if ptr %tensor == %root: ret i1 true
-  %tensor has requires_grad false, detached false, untracked false, element_map none else ret i1 false
-  ret i1 true
-}
-
-; Count a write that both a tensor and its root have seen. Returns 0, or another number with an error.
-define internal i32 @count_write(ptr %objects, ptr %tensor, ptr %root) {
-  load %objects: ALL_OBJECTS
-  %changes = call ptr @PyObject_GetAttr(ptr %root, ptr %changes.name)
-  %more = call ptr @PyNumber_Add(ptr %changes, ptr %number.one)
-  drop %changes
-  if ptr %more == null: ret i32 -1
-count:
-  %uncounted = set changes more of %root
-  if ptr %tensor == %root or i32 %uncounted != 0: %end
-view:
-  %unseen = set seen more of %tensor
-end:
-  %missed = phi i32 [ %uncounted, %count ], [ %unseen, %view ]
-  drop %more
-  ret i32 %missed
-}
-
-; Write to memory that a tensor and its root alone own. Returns 0 if that was done, 1 if Python has to, -1 with an error.
+; Write to memory that a tensor and its root alone own, as `set_in_memory` does. Returns 0 if that was done, 1 if Python has to,
+; -1 with an error.
 define internal i32 @filled(ptr %objects, ptr %tensor, ptr %value, ptr %pattern) {
   load %objects: ALL_OBJECTS
   %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name) else ret i32 -1
@@ -149,8 +121,12 @@ define internal i32 @filled(ptr %objects, ptr %tensor, ptr %value, ptr %pattern)
   %is.root = icmp eq ptr %base, %none
   %root = select i1 %is.root, ptr %tensor, ptr %base
   %arrays = select i1 %is.root, i32 1, i32 2
-  %takes.values = call i1 @takes_values(ptr %objects, ptr %tensor, ptr %root)
-  unless %takes.values: ret i32 1
+  %root.class = call ptr @class_of(ptr %root)
+  if ptr %root.class != %tensor.class: ret i32 1
+  %root has base none, requires_grad false, keeps_derivation false, is_inference false else ret i32 1
+  if %is.root: %look
+  %tensor has requires_grad false, detached false, untracked false, element_map none else ret i32 1
+look:
   %array = call ptr @present_array(ptr %objects, ptr %tensor) else ret i32 1
   %is.sole = call i1 @is_sole(ptr %objects, ptr %array, i32 %arrays)
   unless %is.sole: %left
@@ -167,7 +143,18 @@ write:
   %is.put = call i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern)
   drop %array
   unless %is.put: ret i32 1
-  %missed = call i32 @count_write(ptr %objects, ptr %tensor, ptr %root)
+  %changes = call ptr @PyObject_GetAttr(ptr %root, ptr %changes.name)
+  %more = call ptr @PyNumber_Add(ptr %changes, ptr %number.one)
+  drop %changes
+  if ptr %more == null: ret i32 -1
+count:
+  %uncounted = set changes more of %root
+  if %is.root or i32 %uncounted != 0: %end
+see:
+  %unseen = set seen more of %tensor
+end:
+  %missed = phi i32 [ %uncounted, %count ], [ %unseen, %see ]
+  drop %more
   ret i32 %missed
 left:
   drop %array

@@ -66,29 +66,6 @@ no:
   ret i64 -1
 }
 
-; Have Python check the numbers that become elements of the one result of a step. Returns 0 if they fit, 1 if it has several
-; results, -1 with an error.
-define internal i32 @refuse_elements(ptr %objects, ptr %trace, ptr %step, ptr %given) {
-  %checked = alloca [5 x ptr]
-  load %objects: ALL_OBJECTS
-  load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes
-  get %result, %elements, %added = TrieNode.result, elements, nodes of %step
-  %class = call ptr @class_of(ptr %result)
-  if ptr %class != %int.class: ret i32 1
-  get %nodes = Trace.nodes of %trace
-  %position = call i64 @PyLong_AsSsize_t(ptr %result)
-  %length = call i64 @PyList_Size(ptr %nodes)
-  %place = sub i64 %position, %length
-  %node = call ptr @PySequence_GetItem(ptr %added, i64 %place) else ret i32 -1
-  get %dtype = Node.dtype of %node
-  %last = call ptr @put_all(ptr %checked, ptr %operation, ptr %elements, ptr %arguments, ptr %attributes)
-  store ptr %dtype, ptr %last
-  %answer = call ptr @PyObject_Vectorcall(ptr %refuse.elements, ptr %checked, i64 5, ptr null)
-  drop %node, %answer
-  if ptr %answer == null: ret i32 -1
-  ret i32 0
-}
-
 ; The result of a call in an open trace. Python goes on with its key where the trie does not know it, or its result is no plain
 ; tensors.
 define internal ptr @record(
@@ -112,19 +89,13 @@ known:
   get %result, %elements = TrieNode.result, elements of %found
   %result.class = call ptr @class_of(ptr %result)
   %is.single = icmp eq ptr %result.class, %int.class
-  if ptr %elements == %nothing: %unchecked
-  %refused = call i32 @refuse_elements(ptr %objects, ptr %trace, ptr %found, ptr %given)
-  if i32 %refused sgt 0: %go.on
-  if i32 %refused slt 0: %fail
-  %still = call ptr @PyDict_GetItemWithError(ptr %children, ptr %key)
-  if ptr %still != %found: %go.on                 ; a finalizer may have dropped it
-unchecked:
+  %are.checked = icmp ne ptr %elements, %nothing
   if %is.single: %append
 several:
   %count = call i64 @results_of(ptr %objects, ptr %result)
   if i64 %count slt 0: %go.on
 append:
-  %results = phi i64 [ 1, %unchecked ], [ %count, %several ]
+  %results = phi i64 [ 1, %known ], [ %count, %several ]
   call void @own(ptr %result)
   %first = call ptr @advance(ptr %trace, ptr %found) else %fail.result
   %line = call ptr (i64, ...) @PyTuple_Pack(i64 5, ptr %first, ptr %code, ptr %offset, ptr %scope, ptr %key)
@@ -134,6 +105,12 @@ append:
   %unlisted = call i32 @PyList_Append(ptr %lines, ptr %line)
   drop %line
   if i32 %unlisted != 0: %fail.result
+  unless %are.checked: %hand
+  %checked = call ptr @put_all(ptr %continued, ptr %trace, ptr %operation, ptr %arguments, ptr %attributes)
+  %answer = call ptr @PyObject_Vectorcall(ptr %refuse.elements, ptr %continued, i64 4, ptr null)
+  drop %answer
+  if ptr %answer == null: %fail.result
+hand:
   unless %is.single: %hand.all
 hand.one:
   %one = call ptr @pending(ptr %objects, ptr %trace, ptr %result)
