@@ -254,6 +254,7 @@ class _Sharding:
     def unshard(self) -> None:
         """Give the modules whole parameters, unless they have them."""
         if not self._is_gathered:
+            self.entries = [(owners, _present(*owners[0], shard)) for owners, shard in self.entries]
             wholes = [kind.of(_Gathered.apply(shard.to_local().to(kind.device), sizes=kind.sizes, sharding=self))
                       for (_, shard), kind in zip(self.entries, self.kinds, strict=True)]
             self._is_gathered = self._is_unsharded = True
@@ -266,7 +267,8 @@ class _Sharding:
 
     def reshard(self) -> None:
         """Give the modules the rows."""
-        self._hold([shard for _, shard in self.entries])
+        if self._is_gathered:
+            self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False
 
     def _hold(self, tensors: Sequence[Tensor]) -> None:
@@ -288,6 +290,14 @@ class _Whole(NamedTuple):
         held = whole.detach()
         of = held.with_elements if isinstance(held, DTensor) else lambda gathered: gathered
         return _Whole(held.device, (*rows.chunks(len(differentiated(held)), group.size()),), of)
+
+
+def _present(owner: Module, name: str, shard: DistributedParameter) -> DistributedParameter:
+    """The rows that a module has now, which `load_state_dict(assign=True)` may have replaced. Raises ValueError for others."""
+    found = vars(owner)[name]
+    if found is not shard and not (isinstance(found, DistributedParameter) and found.sharding == shard.sharding):
+        raise ArgumentError(f"fully_shard: parameter {name} is a {type(found).__name__} now; want {shard.described()}")
+    return found
 
 
 def _rows_of(whole: Parameter, mesh: DeviceMesh, offloads: bool) -> DistributedParameter:

@@ -28,7 +28,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         raise ArgumentTypeError(f"equal: other is a {type(other).__name__}; want a tensor")
     if input.shape != other.shape:
         return False
-    if input._array.node.numel <= LINE and input.dtype is other.dtype and not reads_forbidden():
+    if input.numel() <= LINE and input.dtype is other.dtype and not reads_forbidden():
         return input.tolist() == other.tolist()
     return bool((input == other).all())
 

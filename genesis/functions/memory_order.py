@@ -15,6 +15,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.ops.layout import LAYOUT_RULES, Layout
 from genesis.ops.registry import PRIMITIVES
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.token import argument_of, arguments_in, members_in
@@ -45,7 +46,7 @@ def strides_of(tensor: Tensor) -> Shape:
     >>> strides_of(genesis.relu(genesis.zeros(2, 3).T))
     (1, 3)
     """
-    return _strides_of(array_of(tensor), 0)
+    return tensor.stride() if isinstance(tensor, CompositeTensor) else _strides_of(array_of(tensor), 0)
 
 
 def memory_axes(tensor: Tensor) -> list[int]:

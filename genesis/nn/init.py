@@ -71,7 +71,7 @@ def _truncated(tensor: Tensor, mean: float, std: float, a: float, b: float, gene
         return drawn(kind, tensor.shape, tensor.dtype, *parameters, device=tensor.device, generator=generator)
 
     share = (math.erf((b - mean) / (std * math.sqrt(2))) - math.erf((a - mean) / (std * math.sqrt(2)))) / 2
-    result, pending = tensor, ones(tensor.shape, dtype=bool_, device=tensor.device)
+    result, pending = [ones(tensor.shape, dtype=dtype, device=tensor.device) for dtype in (tensor.dtype, bool_)]
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     while bool(pending.any()):
         if share > 0.3:

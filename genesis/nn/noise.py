@@ -10,8 +10,10 @@ from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import chosen, drawn, draws, kept_factors, stream
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import float64
+from genesis.ir.shapes import Shape
 from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
@@ -39,7 +41,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     if not training or p == 0:
         return input
     if stream(input.device) is not None:
-        return input * (kept_factors(input.shape, p, input.dtype, memory_axes(input)) if p < 1 else 0)
+        def draw(shape: Shape) -> Tensor:
+            return kept_factors(shape, p, input.dtype, memory_axes(input))
+
+        return input * (0 if p == 1 else input.drawn(draw) if isinstance(input, CompositeTensor) else draw(input.shape))
     return call(OPERATIONS["dropout"], (input, *draws(input.numel()), float(p)))  # type: ignore[no-any-return]
 
 

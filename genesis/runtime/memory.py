@@ -12,6 +12,7 @@ import functools
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -116,8 +117,10 @@ class _Pool:
     def acquire(self, size: int) -> int:
         """The address of a block of `size` bytes, a size class; the caller has the lock. Raises MemoryError."""
         self._lent += size
-        if self._lent > self._next_look:
-            self._give_back_old()
+        if self._lent > self._next_look:  # blocks that have been idle for TURNS turns go back
+            turn = max(self.held + self.idle, LEAST_TURN)
+            self._next_look = self._lent + turn
+            self.trim(self._lent - TURNS * turn)
         if blocks := self._idle.get(size):
             _, address = blocks.pop()
             self.idle -= size
@@ -137,28 +140,16 @@ class _Pool:
         self.idle += size
         self._idle.setdefault(size, deque()).append((self._lent, address))
 
-    def _give_back_old(self) -> None:
-        """Give blocks back to the system that have been idle for TURNS turns."""
-        turn = max(self.held + self.idle, LEAST_TURN)
-        self._next_look = self._lent + turn
-        for size, blocks in [*self._idle.items()]:
-            while blocks and blocks[0][0] < self._lent - TURNS * turn:
-                try:
-                    _, address = blocks.popleft()
-                except IndexError:  # a signal handler has taken the last one
-                    break
-                self.idle -= size
-                free(address)
-
     def exchange(self, nbytes: int, address: int = 0, size: int = 0) -> tuple[int, int]:
         """Exchange a block for temporaries for a larger one: (address, size). It is not counted, as it has no value."""
         with self._lock:
-            counted = self.held, self.peak
             if size:
+                self.held += size
                 self.release(address, size)
-            size = _size_class(nbytes)
+            size, peak = _size_class(nbytes), self.peak
             address = self.acquire(size)
-            self.held, self.peak = counted
+            self.held -= size
+            self.peak = peak
             return address, size
 
     def usage(self) -> MemoryStats:
@@ -173,14 +164,18 @@ class _Pool:
     def await_under_way(self) -> None:
         """Nothing: programs of the host are synchronous."""
 
-    def trim(self) -> None:
-        """Give every idle block back to the system."""
+    def trim(self, before: float = inf) -> None:
+        """Give blocks back to the system: all idle ones, or those that were idle before so many bytes had been lent."""
         with self._lock:
             self.collect()
-            blocks, self._idle, self.idle = self._idle, {}, 0
-        for idle in blocks.values():
-            for _, address in idle:
-                free(address)
+            for size, blocks in [*self._idle.items()]:
+                while blocks and blocks[0][0] < before:
+                    try:
+                        _, address = blocks.popleft()
+                    except IndexError:  # a signal handler has taken the last one
+                        break
+                    self.idle -= size
+                    free(address)
 
     def _allocate(self, size: int) -> int:
         huge = size >= 2 * HUGE_PAGE

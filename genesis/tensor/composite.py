@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self, SupportsIndex
 
-from genesis.ir.annotations import Arguments, Attributes
+from genesis.ir.annotations import Arguments, Attributes, Tree
 from genesis.ir.dtypes import DType
 from genesis.ir.replayable import Described
 from genesis.runtime.devices import Device
@@ -134,9 +134,13 @@ class CompositeTensor(Tensor, Described):
 
     @requires_grad.setter
     def requires_grad(self, enabled: bool) -> None:
-        if enabled and not self.derived_part.requires_grad:  # make it a leaf, separate from the tensor that it was made of
-            vars(self)[self.parts[0]] = self.derived_part.detach()
+        if enabled and not self.derived_part.requires_grad:
+            vars(self)[self.parts[0]] = self.leaf_part()
         self.derived_part.requires_grad = enabled
+
+    def leaf_part(self) -> Tensor:
+        """The `derived_part` as a leaf, separate from the tensor that it was made of."""
+        return self.derived_part.detach()
 
     @property
     def is_leaf(self) -> bool:
@@ -174,7 +178,7 @@ class CompositeTensor(Tensor, Described):
         """The same elements, without a derivation."""
         return self.with_elements(self.derived_part.detach())
 
-    data = property(lambda self: self.detach())
+    data = property(lambda self: self.detach(), lambda self, value: self.moved_to(value))
 
     def retain_grad(self) -> None:
         """Keep this result's gradient in `.grad` after `backward`, as for leaves."""
@@ -188,6 +192,10 @@ class CompositeTensor(Tensor, Described):
             return None if changed is None else self.seed_of(changed)
 
         return self.derived_part.register_hook(of_elements)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> Any:
+        """Call `hook` with this leaf after each accumulation into its `grad`."""
+        return self.derived_part.register_post_accumulate_grad_hook(lambda _: hook(self))
 
     # ---- copies ----
 
@@ -213,6 +221,11 @@ def _rebuilt(kind: type[CompositeTensor], attributes: dict[str, Any]) -> Composi
     result = object.__new__(kind)
     vars(result).update(attributes)
     return result
+
+
+def like(tensor: Tree, part: Tensor) -> Tensor:
+    """A composite tensor like `tensor` with another such part; for any other value, the part itself."""
+    return tensor.with_elements(part) if isinstance(tensor, CompositeTensor) else part
 
 
 def differentiated(tensor: Tensor) -> Tensor:

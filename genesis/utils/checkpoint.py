@@ -12,6 +12,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
+from genesis.tensor.composite import differentiated, like
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, is_written_since, root_of, tensor_of
 from genesis.tensor.modes import autocast
@@ -51,13 +52,13 @@ def checkpoint(
     >>> x.grad
     tensor([ 3., 12.])
     """
-    given = [a for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
+    given = [differentiated(a) for a in leaves_of((args, kwargs)) if isinstance(a, Tensor)]
     arrays, changes = [array_of(t) for t in given], [root_of(t)._changes for t in given]
     state, dtype = rng.stored(), thread_state.autocast
     first_run, second_run = context_fn()
     with first_run:
         outcome = function(*args, **kwargs)
-    results = leaves_of(outcome)
+    results = _parts_in(outcome)
     carried = [isinstance(r, Tensor) and r.requires_grad for r in results]
     if not thread_state.grad_enabled or not any(carried):
         return outcome
@@ -69,20 +70,28 @@ def checkpoint(
     context.set_materialize_grads(False)
     context._reaches_more = True
 
-    bare = map_tree(lambda a: _TENSOR if isinstance(a, Tensor) else a, (args, kwargs))  # the graph must not hold them twice
+    bare = map_tree(  # the graph must not hold them twice
+        lambda a: a if not isinstance(a, Tensor) else _TENSOR if differentiated(a) is a else a.detach(), (args, kwargs))
 
     def again(saved: Sequence[Tensor]) -> list[Tensor]:
         tensors = iter(saved)
-        again_args, again_kwargs = map_tree(lambda a: next(tensors) if a is _TENSOR else a, bare)
+        again_args, again_kwargs = map_tree(
+            lambda a: next(tensors) if a is _TENSOR else like(a, next(tensors)) if isinstance(a, Tensor) else a, bare)
         cast_as_then = autocast(dtype=dtype, enabled=dtype is not None)(function)
         with rng.drawing_from(state if preserve_rng_state else None), second_run:
-            return leaves_of(cast_as_then(*again_args, **again_kwargs))
+            return _parts_in(cast_as_then(*again_args, **again_kwargs))
 
     def backward(context: Context, *gradients: Tensor | None) -> Deferred:
         return _recomputed(again, context.saved_tensors, gradients)
 
     inputs = [(t, array) if t.requires_grad else None for t, array in zip(given, arrays, strict=True)]
-    return with_leaves(outcome, iter(record_custom("Checkpoint", backward, context, inputs, results, {})))
+    recorded = record_custom("Checkpoint", backward, context, inputs, results, {})
+    return with_leaves(outcome, map(like, leaves_of(outcome), recorded))
+
+
+def _parts_in(tree: Tree) -> list[Tree]:
+    """The leaves of a tree, of composite tensors their parts that are differentiated."""
+    return [differentiated(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves_of(tree)]
 
 
 def _recomputed(

@@ -19,6 +19,7 @@ from genesis.distributed.tensor import (
     implicit_replication,
 )
 from genesis.nn import functional as F
+from genesis.utils.checkpoint import checkpoint
 
 EVEN = 2 * 3  # an extent that 2 and 3 ranks divide
 CASES = {  # functions, and the shapes of their tensors
@@ -29,7 +30,9 @@ CASES = {  # functions, and the shapes of their tensors
     "product": (lambda x, y: x @ y, [(EVEN, EVEN), (EVEN, EVEN)]),
     "batched product": (lambda x, y: x @ y, [(EVEN, 2, EVEN), (EVEN, EVEN, 2)]),
     "linear": (F.linear, [(2, EVEN, EVEN), (EVEN, EVEN), (EVEN,)]),
-    "layer norm": (lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), [(2, EVEN, EVEN), (EVEN,), (EVEN,)]),
+    "layer norm": (lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), [(2, 2, 8 * EVEN), (8 * EVEN,), (8 * EVEN,)]),
+    "root mean square": (lambda x: F.rms_norm(x, x.shape[-1:]), [(2, 2, 8 * EVEN)]),
+    "checkpoint": (lambda x, y: checkpoint(lambda x: (x @ y).sin(), x), [(EVEN, EVEN), (EVEN, EVEN)]),
     "softmax": (lambda x: x.softmax(-1), [(EVEN, EVEN)]),
     "views": (lambda x: x.view(2, EVEN, EVEN, 2).transpose(1, 2).flatten(1, 2).unsqueeze(0).sin(), [(2, EVEN, 2 * EVEN)]),
     "flattened": (lambda x: x.flatten(0, 1).relu() @ x.flatten(0, 1).T, [(2, EVEN, 3)]),
@@ -105,7 +108,11 @@ def check_uneven_parts_and_writes():
         close(whole(x), rows * 4.5)
         x.copy_(rows)
         x[0] = 7.0
-        raises(RuntimeError, "a view of another", x[1].zero_)
+        for view in (x[1], x[1].detach(), x.view(-1).data):
+            raises(RuntimeError, "a view of another", view.zero_)
+        x[x == 7.0] = held(common((3,)))
+        assert genesis.equal(x.full_tensor()[0], common((3,)))
+        x[0] = 7.0
         assert x.placements == (Shard(0),) and x.full_tensor()[0].tolist() == [7.0] * 3
         assert x.max().item() == x.full_tensor().max().item()
     assert genesis.zeros_like(x).placements == (Shard(0),)
@@ -119,12 +126,44 @@ def check_uneven_parts_and_writes():
     assert genesis.autograd.grad((x * x).sum(), x)[0].placements == (Shard(0),)
 
 
+def check_elements_are_set_with_gradients():
+    w, v = held(common((EVEN, 2)), Shard(0)).requires_grad_(), held(common((2,), 1)).requires_grad_()
+    x = w * 2
+    x[1] = v * 3
+    (x * x).sum().backward()
+    wanted = 8 * common((EVEN, 2))
+    wanted[1] = 0.0
+    close(whole(w.grad), wanted)
+    close(whole(v.grad), 18 * common((2,), 1))
+
+
+def check_leaves_stay_those_that_optimizers_and_hooks_know():
+    layer, called = distribute_module(nn.Linear(EVEN, 2), line(), lambda name, module, mesh: module.register_parameter(
+        "weight", nn.Parameter(distribute_tensor(common((2, EVEN)), mesh, [Shard(1)])))), []
+    optimizer = genesis.optim.SGD(layer.parameters(), lr=0.5)
+    layer.requires_grad_(False).requires_grad_(True)
+    layer.weight.register_post_accumulate_grad_hook(lambda p: called.append(p.grad.placements))
+    loose = held(common((EVEN, 2)), Shard(0)).requires_grad_()
+    ((layer(held(common((1, EVEN)))) ** 2).sum() + (loose**2).sum()).backward()
+    leaves = [*layer.parameters(), loose]
+    norm = genesis.stack([whole(p.grad).norm() for p in leaves]).norm()
+    close(nn.utils.clip_grad_norm_(leaves, 1.0), norm)
+    wanted = common((2, EVEN)) - 0.5 * whole(layer.weight.grad)
+    optimizer.step()
+    close(whole(layer.weight), wanted)
+    assert called == [(Shard(1),)]
+    layer.weight.data = held(common((2, EVEN), 3))
+    close(whole(layer.weight), common((2, EVEN), 3))
+
+
 def check_local_parts_and_their_gradients():
     local = genesis.full((2, 2), rank() + 1.0, requires_grad=True)
     total = DTensor.from_local(local, line(), [Partial()])
     (total.redistribute(placements=[Replicate()]) * 2).to_local().sum().backward()
     close(local.grad, genesis.full((2, 2), 2.0))
     assert total.sum().item() == 4 * sum(range(1, size() + 1))
+    for reduce in ("sum", "prod", "avg", "max"):
+        close(whole(held(common((2, 2))).redistribute(placements=[Partial(reduce)])), common((2, 2)))
     for reduce, wanted in (("avg", (size() + 1) / 2), ("max", size()), ("min", 1)):
         assert DTensor.from_local(local.detach(), line(), [Partial(reduce)]).full_tensor()[0, 0].item() == wanted
     part = held(common((EVEN, 2)), Shard(0)).requires_grad_()

@@ -11,7 +11,7 @@ import genesis.distributed as dist
 from genesis import nn
 from genesis.distributed.checkpoint import state_dict as dcp
 from genesis.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from genesis.distributed.tensor import DTensor, Shard
+from genesis.distributed.tensor import DTensor, Shard, distribute_tensor
 from genesis.execution.plan import plan_for
 from genesis.tracing.state import current_trace
 
@@ -228,6 +228,19 @@ def check_whole_state_is_saved_and_loaded():
     model.load_full_state_dict(alone.state_dict())
     close(model, alone, 0)
     raises(ValueError, "want", model.load_full_state_dict, {})
+
+
+def check_parameters_that_loading_assigns_are_computed_with():
+    model, alone = divided(), plain()
+    state = {name: distribute_tensor(value * 2, p.device_mesh, p.placements)
+             for (name, value), p in zip(alone.state_dict().items(), model.state_dict().values(), strict=True)}
+    model.load_state_dict(state, assign=True)
+    alone.load_state_dict({name: value * 2 for name, value in alone.state_dict().items()})
+    x = genesis.ones(2, 5)
+    equal(model(x), alone(x).detach().numpy())
+    close(model, alone)
+    model[0].weight = nn.Parameter(genesis.ones(9, 5))
+    raises(ValueError, "want a DTensor", model, x)
 
 
 def check_state_dicts_by_options():

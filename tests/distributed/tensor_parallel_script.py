@@ -266,7 +266,7 @@ def check_loss_of_classes_in_parts():
     held = distribute_tensor(targets, line(), [Replicate()])
     for reduction in ("mean", "sum"):
         with loss_parallel():
-            found = nn.functional.cross_entropy(part, held, reduction=reduction)
+            found = nn.functional.cross_entropy(part, targets if reduction == "sum" else held, reduction=reduction)
         wanted = nn.functional.cross_entropy(scores, targets, reduction=reduction)
         close(found.full_tensor(), wanted)
         (found * 2).backward()

@@ -10,7 +10,7 @@ from genesis.distributed.objects import broadcast_object_list
 from genesis.distributed.process_group import is_initialized, world
 from genesis.distributed.ranks import get_rank
 from genesis.distributed.tensor.dtensor import DTensor
-from genesis.distributed.tensor.sharded_parameter import part_of_whole, whole_of
+from genesis.distributed.tensor.sharded_parameter import as_dtensor, part_of_whole, whole_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ops import collective as rows
@@ -76,7 +76,7 @@ def given_value(value: Any, parameter: Tensor, options: StateDictOptions) -> Any
 def _held(value: Tensor, parameter: Tensor) -> Any:
     """This rank's part as a DTensor."""
     sharding: Any = parameter.sharding  # type: ignore[attr-defined]
-    return sharding.as_dtensor(value)
+    return as_dtensor(value, sharding)
 
 
 def is_left_out(options: StateDictOptions) -> bool:

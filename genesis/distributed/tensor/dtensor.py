@@ -10,17 +10,25 @@ from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import world
 from genesis.distributed.tensor.operations import Part, computed
 from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
-from genesis.distributed.tensor.redistribution import cut, redistribute_local
+from genesis.distributed.tensor.redistribution import Sharding, cut, redistribute_local
 from genesis.functions.creation import full_like
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import contiguous_strides
 from genesis.ops import collective as rows
 from genesis.ops.registry import OPERATIONS
+from genesis.pytree import map_tree
 from genesis.tensor.composite import CompositeTensor, NotDenseError
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.in_place import move_storage, write
 from genesis.tracing.state import recording
+
+
+def _of_whole(name: str) -> Callable[[DTensor], Any]:
+    def method(self: DTensor) -> Any:
+        return getattr(self.full_tensor(), name)()
+
+    return method
 
 
 class DTensor(CompositeTensor):
@@ -180,11 +188,22 @@ class DTensor(CompositeTensor):
         if tuple(value.shape) != self._shape:
             raise ArgumentError(f"in-place: {self.described()} cannot hold a tensor of shape {tuple(value.shape)}")
         if not isinstance(value, DTensor):
-            value = distribute_tensor(value, self.device_mesh, self.placements, src_data_rank=None)
+            value = _made(value, self.device_mesh, (Replicate(),) * self.device_mesh.ndim, self._shape)
         return value.redistribute(self.placements)._local
 
     def with_elements(self, elements: Tensor) -> Any:
-        return _made(elements, self.device_mesh, self.placements, self._shape)
+        return _made(elements, self.device_mesh, self.placements, self._shape, is_view=self._is_view)
+
+    def leaf_part(self) -> Tensor:
+        leaf = super().leaf_part()
+        if any(isinstance(each, Shard) for each in self.placements):
+            leaf.sharding = self.sharding  # type: ignore[attr-defined]
+        return leaf
+
+    @property
+    def sharding(self) -> Sharding:
+        """How it is distributed."""
+        return Sharding(self.device_mesh, self.placements, self._shape)
 
     def gradient_of(self, gradient: Tensor) -> Any:
         return _made(gradient, self.device_mesh, self._of_gradient(), self._shape)
@@ -206,36 +225,16 @@ class DTensor(CompositeTensor):
     def to(self, *targets: Any, **settings: Any) -> DTensor:
         """The tensor in another dtype, with its gradients; its device stays that of the mesh."""
         local = self._local.to(*[each._local if isinstance(each, DTensor) else each for each in targets], **settings)
-        return self if local is self._local else self.with_elements(local)  # type: ignore[no-any-return]
-
-    def cpu(self, memory_format: object = None) -> DTensor:
-        """The tensor with its parts in CPU memory."""
-        return self.with_elements(self._local.cpu())  # type: ignore[no-any-return]
+        return self if local is self._local else _made(local, self.device_mesh, self.placements, self._shape)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         whole = self.full_tensor().clone()
-        whole[index] = value.full_tensor() if isinstance(value, DTensor) else value
+        whole[map_tree(_whole, index)] = _whole(value)
         self.written(whole)
 
-    def item(self) -> Any:
-        """The one element, as a Python number, on every rank of the mesh."""
-        return self.full_tensor().item()
-
-    def tolist(self) -> Any:
-        """The whole as nested lists, on every rank of the mesh."""
-        return self.full_tensor().tolist()
-
-    def __bool__(self) -> bool:
-        return bool(self.full_tensor())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __len__(self) -> int:
-        return len(self._local) if not self._shape else self._shape[0]
+    # What is read of it is read of the whole, on every rank of the mesh.
+    item, tolist, __bool__, __float__, __int__, __complex__, __index__ = map(
+        _of_whole, ("item", "tolist", "__bool__", "__float__", "__int__", "__complex__", "__index__"))
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError("a DTensor is of several ranks; want full_tensor(), or genesis.distributed.checkpoint.save")
@@ -279,6 +278,10 @@ def _made(
     if is_view:
         made._is_view = True
     return made
+
+
+def _whole(value: Any) -> Any:
+    return value.full_tensor() if isinstance(value, DTensor) else value
 
 
 def _part(tensor: Tensor) -> Part | None:

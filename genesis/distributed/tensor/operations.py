@@ -20,6 +20,7 @@ from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation, cast
+from genesis.pytree import leaves_of, with_leaves
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.traced_number import Number
@@ -126,7 +127,8 @@ def computed(
                for each, placements, shares in zip(parts, program.given, program.shares, strict=True)]
     flush_collectives(thread_state.traces.get(locals_[0].device.name))
     found = call(program.operation, [*locals_, *numbers])
-    return _wrapped(found, iter(program.results), mesh, made)
+    return with_leaves(found, iter([made(Part(local, mesh, placements, shape)) for local, (shape, placements) in zip(
+        leaves_of(found), program.results, strict=True)]))
 
 
 def _parts_of(
@@ -148,14 +150,6 @@ def _parts_of(
                   for tensor, each in zip(tensors, found, strict=True)]
 
 
-def _wrapped(found: Any, results: Iterator[tuple[Shape, tuple[Placement, ...]]], mesh: DeviceMesh, made: Any) -> Any:
-    if isinstance(found, Tensor):
-        shape, placements = next(results)
-        return made(Part(found, mesh, placements, shape))
-    wrapped = [_wrapped(each, results, mesh, made) for each in found]
-    return type(found)(*wrapped) if hasattr(found, "_fields") else tuple(wrapped)
-
-
 @lru_cache(maxsize=4096)
 def _program(form: _Form) -> _Program:
     graph = Graph(grad_enabled=form.grad_enabled)
@@ -174,7 +168,7 @@ def _program(form: _Form) -> _Program:
     if form.low is not None:
         values, named = recast(form.operation, form.low, values, named)
     result = form.operation.define(*values, **named)
-    results = [each.index for each in _flat(result)]
+    results = [each.index for each in leaves_of(result)]
     shapes = [graph.nodes[index].shape for index in results]
     given: list[list[Placement]] = [[] for _ in range(count)]
     found: list[list[Placement]] = [[] for _ in results]
@@ -220,16 +214,4 @@ class _Replayed:
                 given = [places[i] for i in node.inputs]
                 places[index] = cast(numbers[node.attrs["slot"]], node.dtype) if node.op == "scalar" else graph.add(
                     node.op, given, node.shape, node.dtype, node.attrs, None if node.differentiable else False)
-        results = iter(self.results)
-        return _filled(self.like, lambda: places[next(results)])
-
-
-def _flat(result: Any) -> list[Value]:
-    return [result] if isinstance(result, Value) else [value for each in result for value in _flat(each)]
-
-
-def _filled(like: Any, take: Callable[[], Value]) -> Any:
-    if isinstance(like, Value):
-        return take()
-    parts = [_filled(each, take) for each in like]
-    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+        return with_leaves(self.like, iter([places[index] for index in self.results]))

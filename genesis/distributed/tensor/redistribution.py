@@ -7,14 +7,18 @@ a gradient from its own placement to that of its tensor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
-from genesis.distributed.nn.functional import collective
+from genesis.distributed.device_mesh import DeviceMesh
+from genesis.distributed.nn.functional import all_reduce, collective
 from genesis.distributed.process_group import ProcessGroup
 from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from genesis.functions.creation import full_like
 from genesis.ops import collective as rows
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
@@ -81,10 +85,9 @@ def _moved(tensor: Tensor, source: Placement, target: Placement, group: ProcessG
         return _moved(_along(rows.all_gather, tensor, source.dim, group, sizes), Replicate(), target, group)
     if isinstance(target, Shard):
         return cut(tensor, target.dim, group)
-    assert isinstance(target, Partial)
-    if target.reduce_op != "sum":
-        return tensor  # the average, the greatest or the least of equal values
-    return tensor if group.rank() == 0 else tensor * 0
+    assert isinstance(target, Partial)  # an average, a greatest or a least value is that of equal ones
+    neutral = {"sum": 0, "prod": 1}.get(target.reduce_op)
+    return tensor if neutral is None or group.rank() == 0 else full_like(tensor, neutral)
 
 
 def _rejoined(tensor: Tensor, old: int, new: int, parts: int) -> Tensor:
@@ -114,3 +117,25 @@ def _counted(placement: Placement, tensor: Tensor) -> Placement:
     if not -tensor.ndim <= placement.dim < tensor.ndim:
         raise IndexError(f"{placement} of a tensor of shape {tensor.shape}; want one of its axes")
     return Shard(placement.dim % tensor.ndim)
+
+
+class Sharding:
+    """How a parameter is distributed, its leaf's attribute `sharding`."""
+
+    def __init__(self, device_mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> None:
+        self.device_mesh, self.placements, self.shape = device_mesh, tuple(placements), tuple(shape)
+
+    def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
+        """The norm over all ranks' parts, from this rank's `norm`."""
+        for axis, placement in enumerate(self.placements):
+            if isinstance(placement, Shard):
+                group = self.device_mesh.get_group(axis)
+                norm = all_reduce(norm, "max", group) if norm_type == inf else (
+                    all_reduce(norm**norm_type, "sum", group) ** (1 / norm_type))
+        return norm
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sharding) and (self.device_mesh, self.placements) == (other.device_mesh, other.placements)
+
+    def __hash__(self) -> int:
+        return hash((self.device_mesh, self.placements))

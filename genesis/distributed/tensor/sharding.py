@@ -78,7 +78,8 @@ def _elementwise(node: Node, states: Sequence[State], inputs: Sequence[Node], pa
             return "sum", ["sum", "sum"]  # one rank adds the bias
         raise NoRuleError
     cut = even(node.shape, _one_cut(states), parts)
-    if node.op == "custom" or any(x.shape != node.shape for x in inputs):
+    sums_gradients = cut.dim - len(node.shape) in node.attrs.get("axes", ())  # of a normalization
+    if node.op == "custom" or sums_gradients or any(x.shape != node.shape for x in inputs):
         raise NoRuleError
     return cut, [cut] * len(states)
 

@@ -46,7 +46,7 @@ def clip_grad_norm_(
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
-    tensors = [*map(differentiated, [parameters] if isinstance(parameters, Tensor) else parameters)]
+    tensors = [parameters] if isinstance(parameters, Tensor) else [*parameters]
     gradients = _gradients(tensors)
     if not gradients:
         return zeros(())

@@ -11,6 +11,7 @@ from typing import Any
 
 from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
+from genesis.distributed.tensor.operations import implicit_replication
 from genesis.distributed.tensor.placement_types import Placement, Replicate, Shard
 from genesis.ir.errors import ArgumentError
 from genesis.nn.embedding import Embedding
@@ -169,8 +170,9 @@ class PrepareModuleInputOutput(ParallelStyle):
 
 @contextmanager
 def loss_parallel() -> Iterator[None]:
-    """A context for the cross entropy of scores that are sharded by classes; no rank gathers them, within it or without."""
-    yield
+    """A context for the cross entropy of scores sharded by classes, which no rank gathers, with targets that all ranks have."""
+    with implicit_replication():
+        yield
 
 
 def distribute_module(
