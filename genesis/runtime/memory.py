@@ -168,14 +168,14 @@ class _Pool:
         """Give blocks back to the system: all idle ones, or those that were idle before so many bytes had been lent."""
         with self._lock:
             self.collect()
-            for size, blocks in [*self._idle.items()]:
+            for blocks in [*self._idle.values()]:
                 while blocks and blocks[0][0] < before:
                     try:
                         _, address = blocks.popleft()
                     except IndexError:  # a signal handler has taken the last one
                         break
-                    self.idle -= size
                     free(address)
+            self.idle = sum([size * len(blocks) for size, blocks in self._idle.items()])
 
     def _allocate(self, size: int) -> int:
         huge = size >= 2 * HUGE_PAGE

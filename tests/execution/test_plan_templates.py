@@ -29,6 +29,7 @@ def filled(monkeypatch):
         return program, plan
 
     monkeypatch.setattr(plans, "_filled_in", compared)
+    monkeypatch.setattr(plan_template, "GROUPS", {})  # that of an earlier test lives on
     monkeypatch.setattr(plan_template, "_skeletons", type(plan_template._skeletons)())
     monkeypatch.setattr(plan_template, "_affordable", [1 << 20])
     return found
