@@ -23,6 +23,9 @@ def main(arguments: list[str]) -> None:
     """Run the script or module that the command line names."""
     if arguments[:1] == ["--restarts"]:
         supervise(arguments[1:])
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__)
+        return
     if not arguments or arguments == ["-m"]:
         sys.exit("usage: mpiexec -n RANKS python -m genesis.distributed [-m MODULE | SCRIPT] [ARGUMENT ..]")
     is_distributed = launched_ranks() > 1

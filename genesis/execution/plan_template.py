@@ -31,6 +31,7 @@ AHEAD = 2  # templates of a skeleton that are made before any has paid; of all, 
 NODES_AHEAD = 1200
 MOST = 16  # templates of a skeleton, and
 SKELETONS = 256  # skeletons that are remembered
+FACTORS = 16  # inputs of a template whose products and sums other numbers may be
 LITERALS = range(-1, 3)  # keys of tables of the passes
 
 Numbers = list[Any]  # of a program: its integers, and numbers in floating point
@@ -211,7 +212,7 @@ def _unified(symbols: Symbols, examples: Sequence[Numbers]) -> tuple[Numbers, li
 def _expression(values: tuple[Any, ...], inputs: Sequence[tuple[tuple[Any, ...], Any]]) -> Any:
     """An expression of the inputs that has these values in all examples; None if there is none of a few forms."""
     sizes = [each for each in inputs if each[0][0].__class__ is int]
-    pairs = [(x, y) for n, x in enumerate(sizes[:MOST]) for y in sizes[n:MOST]] if values[0].__class__ is int else []
+    pairs = [(x, y) for n, x in enumerate(sizes[:FACTORS]) for y in sizes[n:FACTORS]] if values[0].__class__ is int else []
     joined = [([*map(join, a, b)], join(x, y)) for join in (mul, add) for (a, x), (b, y) in pairs]
     for of, form in [*sizes, *joined]:
         by = values[0] / of[0]

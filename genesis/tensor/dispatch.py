@@ -54,7 +54,7 @@ from genesis.tracing.trie import Key
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 _FLOATS = float, complex
-_LITERALS = (0, 1, -1)  # numbers that are part of programs
+LITERALS = (0, 1, -1)  # numbers that are part of programs
 _DISTINCT = frozenset({int, str, type(None)})  # types whose equal values are interchangeable, unlike 1, 1.0 and True
 
 
@@ -127,7 +127,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     """An argument's part of a step's key: the position of a tensor, or the value of a static argument."""
     kind = type(argument)
     if kind is float or kind is int or kind is bool:
-        if operand and not static and (argument not in _LITERALS or (argument == 0 and copysign(1.0, argument) < 0)):
+        if operand and not static and (argument not in LITERALS or (argument == 0 and copysign(1.0, argument) < 0)):
             return trace.enter_scalar(argument)
         return of_float(argument) if kind is float and not argument > 0 else (kind, argument)
     if kind is str or kind is DType or argument is None:

@@ -74,6 +74,11 @@ def test_without_mpiexec_there_is_one_rank_and_mpi_is_not_loaded():
     assert ended.stdout.strip() == "[1.0, 1.0] 0 1 False"
 
 
+def test_the_launcher_tells_how_it_is_used():
+    ended = subprocess.run([sys.executable, "-m", "genesis.distributed", "--help"], capture_output=True, text=True, check=True)
+    assert "mpiexec -n 4 python -m genesis.distributed script.py" in ended.stdout and not ended.stderr
+
+
 @needs_mpi
 def test_another_launcher_is_refused_before_mpi_starts(monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")

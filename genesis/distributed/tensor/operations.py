@@ -21,12 +21,10 @@ from genesis.ir.shapes import Shape
 from genesis.ops.autocast import recast
 from genesis.ops.registry import Operation, cast
 from genesis.pytree import leaves_of, with_leaves
-from genesis.tensor.dispatch import call
+from genesis.tensor.dispatch import LITERALS, call
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.state import thread_state
-
-_LITERALS = (0, 1, -1)  # numbers that are part of programs
 
 
 class _Settings(thread_local):
@@ -107,7 +105,7 @@ def computed(
             return _Place(True, len(tensors) - 1)
         if isinstance(argument, list | tuple):
             return tuple([form(each, False) for each in argument])
-        if is_operand and (argument.__class__ is Number or (argument.__class__ in (int, float) and argument not in _LITERALS)):
+        if is_operand and (argument.__class__ is Number or (argument.__class__ in (int, float) and argument not in LITERALS)):
             numbers.append(argument)
             return _Place(False, len(numbers) - 1)
         types.append((argument.__class__, str(argument) if argument.__class__ is float else None))

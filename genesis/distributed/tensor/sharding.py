@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, numel
-from genesis.ops.layout import Layout
+from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
 
 
@@ -121,20 +121,20 @@ def _contract(node: Node, states: Sequence[State], inputs: Sequence[Node], parts
 def _view(node: Node, states: Sequence[State], inputs: Sequence[Node], parts: int) -> Taken:
     if not isinstance(states[0], Cut):
         return states[0], [*states]
-    return cut_view(inputs[0].shape, states[0], _layout(node), parts)[0], [*states]
+    return cut_view(inputs[0].shape, states[0], layout_in(node), parts)[0], [*states]
 
 
 def _put(node: Node, states: Sequence[State], inputs: Sequence[Node], parts: int) -> Taken:
     base, x = states
     if base is None and isinstance(x, Cut):  # the axis of the base that has the stride
-        at, stride = _layout(node).strides[x.dim], numel(node.shape)
+        at, stride = layout_in(node).strides[x.dim], numel(node.shape)
         for dim, extent in enumerate(node.shape):
             stride //= max(extent, 1)
             if stride == at and extent == inputs[1].shape[x.dim]:
                 base = Cut(dim, x.outer)
     if not isinstance(base, Cut):
         raise NoRuleError
-    within, _ = cut_view(node.shape, even(node.shape, base, parts), _layout(node), parts)
+    within, _ = cut_view(node.shape, even(node.shape, base, parts), layout_in(node), parts)
     if x not in (None, within):
         raise NoRuleError
     return base, [base, within]
@@ -181,10 +181,6 @@ _RULES: dict[str, Callable[[Node, Sequence[State], Sequence[Node], int], Taken]]
     "elementwise": _elementwise, "reduce": _reduce, "contract": _contract, "view": _view, "put": _put, "gather": _gather,
     "scatter": _same, "host": _same, "cat": _cat, "collective": _collective,
 }
-
-
-def _layout(node: Node) -> Layout:
-    return Layout(node.attrs["shape"], node.attrs["strides"], node.attrs["offset"])
 
 
 def cut_view(shape: Shape, cut: Cut, at: Layout, parts: int) -> tuple[Cut, Layout]:
