@@ -10,16 +10,9 @@ from genesis.tensor.handle import Tensor
 __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
-class CosineSimilarity(Layer):
-    """x1 . x2 / (|x1| |x2|) along `dim`.
-
-    >>> genesis.nn.CosineSimilarity()(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]))
-    tensor([0.9600])
-    """
-
+class CosineSimilarity(Layer, function=functional.cosine_similarity):
     dim: int = 1
     eps: float = 1e-08
-    function = functional.cosine_similarity
     _printed = ()
 
 

@@ -1,22 +1,22 @@
 """Layers as declarations: settings, and the function to call with them.
 
-    class ELU(Layer):
+    class ELU(Layer, function=functional.elu):
         alpha: float = 1.0
         inplace: bool = False
-        function = functional.elu
 
-`__init__`, `forward` and `repr` follow from it. The two methods are generated as source, so they are as fast as handwritten
-ones and have proper signatures. Functions of `nn.functional` are looked up there at each call, because users replace some. Type
-checkers treat the settings like a dataclass's fields.
+`__init__`, `forward`, `repr` and the docstring follow from it. The two methods are generated as source, so they are as fast
+as handwritten ones and have proper signatures. Functions of `nn.functional` are looked up there at each call, because users
+replace some. Type checkers treat the settings like a dataclass's fields.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import sys
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from inspect import Parameter, get_annotations, signature
+from inspect import Parameter, cleandoc, get_annotations, signature
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from genesis.ir.annotations import AnyFunction
@@ -31,9 +31,10 @@ __all__ = ["KW_ONLY", "Layer"]
 class Layer(Module):
     """A module with settings, its annotated names; it calls a function with those that are the function's parameters.
 
-    A class with its own `function` gets an `__init__` of all settings in order, those of its bases first, and a `forward`
-    of the function's parameters that are not settings and have no default; `training` is the module's. Methods it defines
-    itself are kept. `_: KW_ONLY` precedes keyword-only settings; `__post_init__`, if defined, is called last.
+    A class with its own `function`, given behind its bases or as an attribute, gets an `__init__` of all settings in order,
+    those of its bases first, and a `forward` of the function's parameters that are not settings and have no default;
+    `training` is the module's. Methods it defines itself are kept. `_: KW_ONLY` precedes keyword-only settings;
+    `__post_init__`, if defined, is called last. Without a docstring it has its function's, whose examples call the layer.
 
     Raises TypeError if `forward` is generated and `function` lacks a parameter for a setting.
     """
@@ -44,12 +45,12 @@ class Layer(Module):
     if TYPE_CHECKING:
         def forward(self, *inputs: Any, **options: Any) -> Tensor: ...
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, function: AnyFunction | None = None) -> None:
         super().__init_subclass__()
-        if "function" not in vars(cls):
+        function = vars(cls).get("function", function)
+        if function is None:
             return
         cls._settings = settings = _settings_of(cls)
-        function = vars(cls)["function"]
         if getattr(cls.__init__, "_is_made", cls.__init__ is Module.__init__):
             cls.__init__ = _initializer(cls, settings)  # type: ignore[method-assign]
             cls.__init__._is_made = True  # type: ignore[attr-defined]
@@ -57,6 +58,8 @@ class Layer(Module):
             cls.forward = _forward(cls, function, settings)  # type: ignore[method-assign]
             cls.forward._is_made = True  # type: ignore[attr-defined]
         cls.function = staticmethod(looked_up(cls, function))
+        if vars(cls)["__doc__"] is None:
+            cls.__doc__ = _FunctionsDocumentation()  # type: ignore[assignment]
 
     def extra_repr(self) -> str:
         if self._printed is not None:
@@ -104,6 +107,28 @@ def _forward(cls: type[Layer], function: AnyFunction, settings: Mapping[str, Par
     made.__annotations__ = dict.fromkeys((*inputs, "return"), Tensor)
     made.__doc__ = f"See `nn.functional.{getattr(function, '__name__', 'function')}`."
     return made
+
+
+# ---- documentation ----
+class _FunctionsDocumentation:
+    """The docstring of a layer without one, made when it is read."""
+
+    def __get__(self, layer: Layer | None, cls: type[Layer]) -> str:
+        lines = cleandoc(cls.function.__doc__ or "").splitlines()
+        return "\n".join([">>> " + _of_layer(cls, line[4:]) if line.startswith(">>> ") else line for line in lines])
+
+
+def _of_layer(cls: type[Layer], line: str) -> str:
+    """A line of an example that calls the layer: `softmin(x, dim=0)` becomes `genesis.nn.Softmin(dim=0)(x)`."""
+    for call in ast.walk(ast.parse(line)):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == cls.function.__name__:
+            text = functools.partial(ast.get_source_segment, line)
+            by_name = {one.arg: text(one.value) for one in call.keywords if one.arg}
+            given = signature(cls.function).bind(*map(text, call.args), **by_name).arguments
+            settings = ", ".join([f"{name}={value}" for name, value in given.items() if name in cls._settings])
+            inputs = ", ".join([value for name, value in given.items() if name not in cls._settings])
+            return f"{line[: call.col_offset]}genesis.nn.{cls.__name__}({settings})({inputs}){line[call.end_col_offset :]}"
+    return line
 
 
 # ---- functions that users replace ----

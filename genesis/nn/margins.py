@@ -15,106 +15,50 @@ __all__ = [
 ]
 
 
-class MarginRankingLoss(Loss):
-    """max(0, -t * (x1 - x2) + margin), for t of 1 or -1.
-
-    >>> genesis.nn.MarginRankingLoss()(genesis.tensor([1.0]), genesis.tensor([3.0]), genesis.tensor([1]))
-    tensor(2.)
-    """
-
+class MarginRankingLoss(Loss, function=functional.margin_ranking_loss):
     margin: float = 0.0
     reduction: str = "mean"
-    function = functional.margin_ranking_loss
 
 
-class HingeEmbeddingLoss(Loss):
-    """x where t is 1, max(0, margin - x) where it is -1.
-
-    >>> genesis.nn.HingeEmbeddingLoss()(genesis.tensor([0.5, 0.25]), genesis.tensor([1, -1]))
-    tensor(0.6250)
-    """
-
+class HingeEmbeddingLoss(Loss, function=functional.hinge_embedding_loss):
     margin: float = 1.0
     reduction: str = "mean"
-    function = functional.hinge_embedding_loss
 
 
-class SoftMarginLoss(Loss):
-    """log(1 + exp(-t * x)), for t of 1 or -1.
-
-    >>> genesis.nn.SoftMarginLoss()(genesis.tensor([0.0]), genesis.tensor([1.0]))
-    tensor(0.6931)
-    """
-
+class SoftMarginLoss(Loss, function=functional.soft_margin_loss):
     reduction: str = "mean"
-    function = functional.soft_margin_loss
 
 
-class CosineEmbeddingLoss(Loss):
-    """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1.
-
-    >>> genesis.nn.CosineEmbeddingLoss()(genesis.tensor([[3.0, 4.0]]), genesis.tensor([[4.0, 3.0]]), genesis.tensor([1]))
-    tensor(0.0400)
-    """
-
+class CosineEmbeddingLoss(Loss, function=functional.cosine_embedding_loss):
     margin: float = 0.0
     reduction: str = "mean"
-    function = functional.cosine_embedding_loss
 
 
-class TripletMarginLoss(Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
-
-    >>> genesis.nn.TripletMarginLoss()(genesis.tensor([[0.0]]), genesis.tensor([[2.0]]), genesis.tensor([[1.0]]))
-    tensor(2.)
-    """
-
+class TripletMarginLoss(Loss, function=functional.triplet_margin_loss):
     margin: float = 1.0
     p: float = 2.0
     eps: float = 1e-6
     swap: bool = False
     reduction: str = "mean"
-    function = functional.triplet_margin_loss
 
 
-class MultiMarginLoss(WeightedLoss):
-    """The mean over classes of max(0, margin - input[target] + input[class])^p, without the target's own.
-
-    >>> genesis.nn.MultiMarginLoss()(genesis.tensor([[1.0, 0.5]]), genesis.tensor([0]))
-    tensor(0.2500)
-    """
-
+class MultiMarginLoss(WeightedLoss, function=functional.multi_margin_loss):
     p: int = 1
     margin: float = 1.0
     weight: Tensor | None = None
     reduction: str = "mean"
-    function = functional.multi_margin_loss
 
 
-class MultiLabelMarginLoss(Loss):
-    """`MultiMarginLoss` with several targets for each row: those before the first -1.
-
-    >>> genesis.nn.MultiLabelMarginLoss()(genesis.tensor([[1.0, 0.5]]), genesis.tensor([[0, -1]]))
-    tensor(0.2500)
-    """
-
+class MultiLabelMarginLoss(Loss, function=functional.multilabel_margin_loss):
     reduction: str = "mean"
-    function = functional.multilabel_margin_loss
 
 
-class MultiLabelSoftMarginLoss(WeightedLoss):
-    """The mean over classes (the last axis) of the binary cross entropy of sigmoid(input), times `weight`.
-
-    >>> genesis.nn.MultiLabelSoftMarginLoss()(genesis.zeros(1, 2), genesis.tensor([[1.0, 0.0]]))
-    tensor(0.6931)
-    """
-
+class MultiLabelSoftMarginLoss(WeightedLoss, function=functional.multilabel_soft_margin_loss):
     weight: Tensor | None = None
     reduction: str = "mean"
-    function = functional.multilabel_soft_margin_loss
 
 
-class TripletMarginWithDistanceLoss(Loss):
+class TripletMarginWithDistanceLoss(Loss, function=functional.triplet_margin_with_distance_loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) for a distance d, the Euclidean one if None.
 
     >>> from genesis import nn, tensor
@@ -128,4 +72,3 @@ class TripletMarginWithDistanceLoss(Loss):
     margin: float = 1.0
     swap: bool = False
     reduction: str = "mean"
-    function = functional.triplet_margin_with_distance_loss

@@ -271,16 +271,9 @@ class GroupNorm(_Affine):
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
 
-class LocalResponseNorm(Layer):
-    """x / (k + alpha * mean of x^2 over `size` neighbouring channels)^beta.
-
-    >>> genesis.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)(genesis.ones(1, 2, 1)).tolist()
-    [[[0.5], [0.3333333432674408]]]
-    """
-
+class LocalResponseNorm(Layer, function=functional.local_response_norm):
     size: int
     alpha: float = 1e-4
     beta: float = 0.75
     k: float = 1.0
-    function = functional.local_response_norm
     _printed = "*size", "alpha", "beta", "k"

@@ -17,9 +17,16 @@ __all__ = [
 
 PerSide = int | Sequence[int]
 
+_AROUND = {
+    "constant": "Zeros around", "reflect": "The elements in reverse, without the one at the end, around",
+    "replicate": "The element at the end around", "circular": "The elements from the other end around",
+}
+
 
 class _Pad(Family):
-    """`{first}` around the last {axes}.
+    """{around} the last {axes}.
+
+    `padding` is an integer, or two of them for each axis, the last axis first.
 
     >>> genesis.nn.{name}(1)(genesis.ones(1, 3, {3})).shape
     (1, 3, {5})
@@ -29,9 +36,9 @@ class _Pad(Family):
     _printed: ClassVar[tuple[str, ...]] = ("*padding",)
     value: float | None = None
 
-    def __init_subclass__(cls, axes: int = 0, mode: str | None = None) -> None:
+    def __init_subclass__(cls, axes: int = 0, mode: str = "constant") -> None:
+        cls._mode, cls._template = mode, cls._template.replace("{around}", _AROUND[mode])
         super().__init_subclass__(axes)
-        cls._mode = mode or cls._mode
 
     def __init__(self, padding: PerSide) -> None:
         super().__init__()
@@ -48,8 +55,14 @@ class _Pad(Family):
         return functional.pad(input, self.padding, self._mode, self.value or None)
 
 
-class _Constant(_Pad):
-    """`{first}` around the last {axes}.
+class _ZeroPad(_Pad):
+    value = 0.0
+
+
+class _ConstantPad(_Pad):
+    """`value` around the last {axes}.
+
+    `padding` is an integer, or two of them for each axis, the last axis first.
 
     >>> genesis.nn.{name}(1, 7.0)(genesis.ones(1, 3, {3})).shape
     (1, 3, {5})
@@ -62,77 +75,18 @@ class _Constant(_Pad):
         self.value = value
 
 
-class ZeroPad1d(_Pad, axes=1):
-    """Zeros around the last axis.
-
-    `padding` is an integer, or two of them for each axis, the last axis first.
-
-    >>> genesis.nn.ZeroPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
-    [[0.0, 0.0, 1.0, 2.0, 3.0, 0.0]]
-    """
-
-    value = 0.0
-
-
-class ZeroPad2d(_Pad, axes=2):
-    value = 0.0
-
-
-class ZeroPad3d(_Pad, axes=3):
-    value = 0.0
-
-
-class ConstantPad1d(_Constant, axes=1):
-    """`value` around the last axis.
-
-    `padding` is an integer, or two of them for each axis, the last axis first.
-
-    >>> genesis.nn.ConstantPad1d((2, 1), 7.0)(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
-    [[7.0, 7.0, 1.0, 2.0, 3.0, 7.0]]
-    """
-
-
-class ConstantPad2d(_Constant, axes=2): ...
-class ConstantPad3d(_Constant, axes=3): ...
-
-
-class ReflectionPad1d(_Pad, axes=1, mode="reflect"):
-    """The elements in reverse, without the one at the end, around the last axis.
-
-    `padding` is an integer, or two of them for each axis, the last axis first.
-
-    >>> genesis.nn.ReflectionPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
-    [[3.0, 2.0, 1.0, 2.0, 3.0, 2.0]]
-    """
-
-
+class ZeroPad1d(_ZeroPad, axes=1): ...
+class ZeroPad2d(_ZeroPad, axes=2): ...
+class ZeroPad3d(_ZeroPad, axes=3): ...
+class ConstantPad1d(_ConstantPad, axes=1): ...
+class ConstantPad2d(_ConstantPad, axes=2): ...
+class ConstantPad3d(_ConstantPad, axes=3): ...
+class ReflectionPad1d(_Pad, axes=1, mode="reflect"): ...
 class ReflectionPad2d(_Pad, axes=2, mode="reflect"): ...
 class ReflectionPad3d(_Pad, axes=3, mode="reflect"): ...
-
-
-class ReplicationPad1d(_Pad, axes=1, mode="replicate"):
-    """The element at the end around the last axis.
-
-    `padding` is an integer, or two of them for each axis, the last axis first.
-
-    >>> genesis.nn.ReplicationPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
-    [[1.0, 1.0, 1.0, 2.0, 3.0, 3.0]]
-    """
-
-
+class ReplicationPad1d(_Pad, axes=1, mode="replicate"): ...
 class ReplicationPad2d(_Pad, axes=2, mode="replicate"): ...
 class ReplicationPad3d(_Pad, axes=3, mode="replicate"): ...
-
-
-class CircularPad1d(_Pad, axes=1, mode="circular"):
-    """The elements from the other end around the last axis.
-
-    `padding` is an integer, or two of them for each axis, the last axis first.
-
-    >>> genesis.nn.CircularPad1d((2, 1))(genesis.tensor([[1.0, 2.0, 3.0]])).tolist()
-    [[2.0, 3.0, 1.0, 2.0, 3.0, 1.0]]
-    """
-
-
+class CircularPad1d(_Pad, axes=1, mode="circular"): ...
 class CircularPad2d(_Pad, axes=2, mode="circular"): ...
 class CircularPad3d(_Pad, axes=3, mode="circular"): ...

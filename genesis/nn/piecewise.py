@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-class RReLU(Layer):
+class RReLU(Layer, function=functional.rrelu):
     """x where positive, s * x elsewhere: s drawn from [lower, upper) while training, and the middle otherwise.
 
     >>> genesis.nn.RReLU(0.25, 0.75).eval()(genesis.tensor([1.0, -2.0]))
@@ -30,67 +30,31 @@ class RReLU(Layer):
     lower: float = 1 / 8
     upper: float = 1 / 3
     inplace: bool = False
-    function = functional.rrelu
 
 
-class LeakyReLU(Layer):
-    """x where positive, `negative_slope` * x elsewhere.
-
-    >>> genesis.nn.LeakyReLU()(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([-0.0100,  0.2500,  8.0000])
-    """
-
+class LeakyReLU(Layer, function=functional.leaky_relu):
     negative_slope: float = 0.01
     inplace: bool = False
-    function = functional.leaky_relu
 
 
-class ReLU6(Layer):
-    """x clamped to [0, 6].
-
-    >>> genesis.nn.ReLU6()(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([0.0000, 0.2500, 6.0000])
-    """
-
+class ReLU6(Layer, function=functional.relu6):
     min_val: ClassVar[float] = 0.0
     max_val: ClassVar[float] = 6.0
     inplace: bool = False
-    function = functional.relu6
 
 
-class Hardsigmoid(Layer):
-    """(x + 3) / 6 clamped to [0, 1].
-
-    >>> genesis.nn.Hardsigmoid()(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([0.3333, 0.5417, 1.0000])
-    """
-
+class Hardsigmoid(Layer, function=functional.hardsigmoid):
     inplace: bool = False
-    function = functional.hardsigmoid
 
 
-class Hardswish(Layer):
-    """x * hardsigmoid(x).
-
-    >>> genesis.nn.Hardswish()(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([-0.3333,  0.1354,  8.0000])
-    """
-
+class Hardswish(Layer, function=functional.hardswish):
     inplace: bool = False
-    function = functional.hardswish
 
 
-class Hardtanh(Layer):
-    """x clamped to [min_val, max_val].
-
-    >>> genesis.nn.Hardtanh()(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([-1.0000,  0.2500,  1.0000])
-    """
-
+class Hardtanh(Layer, function=functional.hardtanh):
     min_val: float = -1.0
     max_val: float = 1.0
     inplace: bool = False
-    function = functional.hardtanh
 
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
@@ -112,41 +76,20 @@ def _renamed(end: str, value: float, former: float | None) -> float:
     return former
 
 
-class Hardshrink(Layer):
-    """x, but 0 within [-lambd, lambd].
-
-    >>> genesis.nn.Hardshrink()(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([-1.,  0.,  8.])
-    """
-
+class Hardshrink(Layer, function=functional.hardshrink):
     lambd: float = 0.5
-    function = functional.hardshrink
     _printed = ("*lambd",)
 
 
-class Softshrink(Layer):
-    """x shrunk towards 0 by `lambd`.
-
-    >>> genesis.nn.Softshrink()(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([-0.5000,  0.0000,  7.5000])
-    """
-
+class Softshrink(Layer, function=functional.softshrink):
     lambd: float = 0.5
-    function = functional.softshrink
     _printed = ("*lambd",)
 
 
-class Threshold(Layer):
-    """x where it exceeds `threshold`, `value` elsewhere.
-
-    >>> genesis.nn.Threshold(0.5, 20.0)(genesis.tensor([-1.0, 0.25, 8.0]))
-    tensor([20., 20.,  8.])
-    """
-
+class Threshold(Layer, function=functional.threshold):
     threshold: float
     value: float
     inplace: bool = False
-    function = functional.threshold
 
 
 class PReLU(Module):

@@ -70,40 +70,19 @@ class Unflatten(Module):
         return view(input, "unflatten", self.dim, self.unflattened_size)
 
 
-class PixelShuffle(Layer):
-    """(.., c * r^2, h, w) -> (.., c, h * r, w * r); see `nn.functional.pixel_shuffle`.
-
-    >>> genesis.nn.PixelShuffle(2)(genesis.ones(1, 8, 3, 3)).shape
-    (1, 2, 6, 6)
-    """
-
+class PixelShuffle(Layer, function=functional.pixel_shuffle):
     upscale_factor: int
-    function = functional.pixel_shuffle
 
 
-class PixelUnshuffle(Layer):
-    """(.., c, h * r, w * r) -> (.., c * r^2, h, w); see `nn.functional.pixel_unshuffle`.
-
-    >>> genesis.nn.PixelUnshuffle(2)(genesis.ones(1, 2, 6, 6)).shape
-    (1, 8, 3, 3)
-    """
-
+class PixelUnshuffle(Layer, function=functional.pixel_unshuffle):
     downscale_factor: int
-    function = functional.pixel_unshuffle
 
 
-class ChannelShuffle(Layer):
-    """Interleaves the channels of groups; see `nn.functional.channel_shuffle`.
-
-    >>> genesis.nn.ChannelShuffle(2)(genesis.arange(4).reshape(1, 4, 1)).tolist()
-    [[[0], [2], [1], [3]]]
-    """
-
+class ChannelShuffle(Layer, function=functional.channel_shuffle):
     groups: int
-    function = functional.channel_shuffle
 
 
-class Unfold(Layer):
+class Unfold(Layer, function=functional.unfold):
     """The windows of images as columns: (n, c, h, w) -> (n, c * window, windows); see `nn.functional.unfold`.
 
     >>> genesis.nn.Unfold(2)(genesis.ones(1, 3, 4, 4)).shape
@@ -114,37 +93,22 @@ class Unfold(Layer):
     dilation: PerAxis = 1
     padding: PerAxis = 0
     stride: PerAxis = 1
-    function = functional.unfold
 
 
-class Fold(Layer):
-    """Sums columns back into images, the transpose of `Unfold`; see `nn.functional.fold`.
-
-    >>> genesis.nn.Fold((4, 4), 2, stride=2)(genesis.ones(1, 12, 4)).shape
-    (1, 3, 4, 4)
-    """
-
+class Fold(Layer, function=functional.fold):
     output_size: PerAxis
     kernel_size: PerAxis
     dilation: PerAxis = 1
     padding: PerAxis = 0
     stride: PerAxis = 1
-    function = functional.fold
 
 
-class Upsample(Layer):
-    """Resamples signals, images or volumes. Arguments as in `nn.functional.interpolate`.
-
-    >>> genesis.nn.Upsample(scale_factor=2, mode="bilinear")(genesis.ones(1, 3, 4, 5)).shape
-    (1, 3, 8, 10)
-    """
-
+class Upsample(Layer, function=functional.interpolate):
     size: int | Sequence[int] | None = None
     scale_factor: float | Sequence[float] | None = None
     mode: str = "nearest"
     align_corners: bool | None = None
     recompute_scale_factor: bool | None = None
-    function = functional.interpolate
 
     def __post_init__(self) -> None:
         factor = self.scale_factor

@@ -13,13 +13,12 @@ from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY, Layer
 
 
-class Shifted(Layer):
+class Shifted(Layer, function=functional.softplus):
     """softplus, of one's own."""
 
     beta: float
     _: KW_ONLY
     threshold: float = 20.0
-    function = functional.softplus
 
 
 def test_a_declaration_gives_signatures_and_what_is_printed():
@@ -90,6 +89,15 @@ def test_layers_call_what_users_put_in_the_place_of_their_function(monkeypatch, 
 def test_a_declared_function_has_its_own_name_and_signature():
     assert nn.Conv2d.function.__name__ == "conv2d" and nn.Conv2d.function.__doc__ == functional.conv2d.__doc__
     assert inspect.signature(nn.Conv2d.function) == inspect.signature(functional.conv2d)
+
+
+def test_a_layer_without_a_docstring_has_its_functions_whose_examples_call_the_layer():
+    assert nn.Softmin.__doc__.splitlines() == [
+        "softmax(-x) along `dim`.", "", ">>> genesis.nn.Softmin(dim=0)(genesis.tensor([1.0, 2.0, 3.0]))",
+        "tensor([0.6652, 0.2447, 0.0900])"]
+    assert nn.CrossEntropyLoss(reduction="none").__doc__ == nn.CrossEntropyLoss.__doc__
+    assert 'nn.CrossEntropyLoss(reduction="none")(logits, genesis.tensor([0, 0]))' in nn.CrossEntropyLoss.__doc__
+    assert Shifted.__doc__ == "softplus, of one's own." and type("Mine", (nn.ReLU,), {}).__doc__ is None
 
 
 def test_convolutions_of_other_weights_are_overridden_by_their_method():
