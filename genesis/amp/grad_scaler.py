@@ -14,6 +14,7 @@ from genesis.ir.dtypes import float16, float32
 from genesis.optim.optimizer import Optimizer, State
 from genesis.runtime.devices import DeviceLike
 from genesis.sparse.sparse_tensor import SparseTensor, each_once
+from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import update_all
 from genesis.tensor.modes import device_is_here
@@ -94,16 +95,17 @@ class GradScaler:
         if optimizer in self._overflowed:
             raise RuntimeError("GradScaler.unscale_: the gradients of this optimizer were unscaled since the last update()")
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        gradients = [each_once(p.grad) if isinstance(p.grad, SparseTensor) else p.grad for p in parameters]
+        held: list[Any] = [differentiated(p).grad for p in parameters]
+        gradients = [each_once(gradient) if isinstance(gradient, SparseTensor) else gradient for gradient in held]
         if not gradients:
             raise RuntimeError("GradScaler.unscale_: no parameter of this optimizer has a gradient; call backward() first")
         if any(g.dtype is float16 for g in gradients):
             raise ValueError("GradScaler.unscale_: gradients are float16; keep the parameters float32 and use autocast")
         with recording(False) as again, again:
             (overflow,) = update_all(gradients, "unscale", 1 / self._scale)
-            shardings = [p.sharding for p in parameters if hasattr(p, "sharding")]  # sharded: all ranks must step, or none
-            for sharding in dict.fromkeys(shardings):
-                overflow = sharding.norm_of_all(overflow.to(float32), math.inf) > 0
+            for sharding in {getattr(p, "sharding", None): None for p in parameters}:
+                if sharding is not None:  # all ranks must step, or none
+                    overflow = sharding.norm_of_all(overflow.to(float32), math.inf) > 0
         self._overflowed[optimizer] = bool(overflow)  # now: gradients that a failed program was to unscale are not unscaled
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:

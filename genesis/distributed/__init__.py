@@ -63,4 +63,4 @@ replayable_modules(
     __name__,
     "communication_hooks data_parallel flat fsdp fully_sharded futures join nn.functional optim pipelining.link "
     "pipelining.schedules pipelining.stage sync_batch_norm tensor.parallel.style "
-    "tensor.redistribution tensor.sharded_parameter")
+    "tensor.redistribution")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -24,8 +24,6 @@ from genesis.ops import collective as rows
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import write
-from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import recording
 
@@ -79,11 +77,9 @@ def all_reduce_coalesced(
     _warn_of_coalesced("all_reduce_coalesced")
     given = [tensors] if isinstance(tensors, Tensor) else tensors
     _check_of_one_dtype("all_reduce_coalesced", given)
-    if group is NON_GROUP_MEMBER:
-        return None
     for tensor in given:  # in one collective, tensors of other shapes on another rank would be taken for these
         all_reduce(tensor, op, group)
-    return Work(given) if async_op else None
+    return Work(given) if async_op and group is not NON_GROUP_MEMBER else None
 
 
 def all_gather_coalesced(
@@ -93,33 +89,30 @@ def all_gather_coalesced(
     """Fill `output_tensor_lists` with all ranks' lists, of tensors of one dtype, in one collective. Deprecated."""
     _warn_of_coalesced("all_gather_coalesced")
     _check_of_one_dtype("all_gather_coalesced", input_tensor_list, *output_tensor_lists)
-    if group is NON_GROUP_MEMBER:
-        return None
-    own = group_of(group)
-    if len(output_tensor_lists) != own.size():
-        raise ArgumentError(f"all_gather_coalesced: {len(output_tensor_lists)} lists; want {own.size()}, one for each rank")
-    for target, tensor in zip(output_tensor_lists[own.rank()], input_tensor_list, strict=True):
-        _check_like("all_gather_coalesced", target, tensor)
-    targets = [target for tensors in output_tensor_lists for target in tensors]
-    with recording(False) as again, again:
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        if len(output_tensor_lists) != own.size():
+            raise ArgumentError(f"all_gather_coalesced: {len(output_tensor_lists)} lists; want {own.size()}, one for each rank")
+        for target, tensor in zip(output_tensor_lists[own.rank()], input_tensor_list, strict=True):
+            _check_like("all_gather_coalesced", target, tensor)
+        targets = [target for tensors in output_tensor_lists for target in tensors]
         sizes = tuple([sum([target.numel() for target in tensors]) for tensors in output_tensor_lists])
-        put(targets, collective(rows.all_gather, joined(input_tensor_list), sizes, own.number))
-    return Work(targets) if async_op else None
+        return put(targets, collective(rows.all_gather, joined(input_tensor_list), sizes, own.number))
+
+    return _begun(group, async_op, fill)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """Fill `tensor_list` with all ranks' tensors, in the order of the ranks; they may be of different shapes."""
     check_lists("all_gather", tensor_list)
     check_tensors("all_gather", tensor)
-    if group is NON_GROUP_MEMBER:
-        return None
-    own = group_of(group)
-    _check_list("all_gather", tensor_list, own)
-    _check_like("all_gather", tensor_list[own.rank()], tensor)
-    with recording(False) as again, again:
-        whole = collective(rows.all_gather, joined([tensor]), tuple([t.numel() for t in tensor_list]), own.number)
-        put(tensor_list, whole)
-    return Work(tensor_list) if async_op else None
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        _check_list("all_gather", tensor_list, own)
+        _check_like("all_gather", tensor_list[own.rank()], tensor)
+        return put(tensor_list, collective(rows.all_gather, joined([tensor]), _sizes(tensor_list), own.number))
+
+    return _begun(group, async_op, fill)
 
 
 def all_gather_into_tensor(
@@ -137,15 +130,15 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
     """Fill `gather_list` on rank `dst` with all ranks' tensors, of one shape; other ranks pass none."""
     check_lists("gather", gather_list or [])
     check_tensors("gather", tensor)
-    if group is NON_GROUP_MEMBER:
-        return None
-    own, root = _rooted("gather", gather_list, group, dst, group_dst)
-    with recording(False) as again, again:
-        whole = collective(rows.gather_to, tensor.detach(), root, own.number)
-        for number, target in enumerate(gather_list or ()):
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        root = _root("gather", gather_list, own, dst, group_dst)
+        for target in gather_list or ():
             _check_like("gather", target, tensor)
-            write(detach(target), whole[number])
-    return Work(gather_list or [whole]) if async_op else None
+        whole = collective(rows.gather_to, tensor.detach(), root, own.number)
+        return put(gather_list, whole.reshape(-1)) if gather_list else [whole]
+
+    return _begun(group, async_op, fill)
 
 
 def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
@@ -153,15 +146,15 @@ def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: i
     """Replace `tensor` on each rank by its entry of rank `src`'s `scatter_list`; other ranks pass none."""
     check_lists("scatter", scatter_list or [])
     check_tensors("scatter", tensor)
-    if group is NON_GROUP_MEMBER:
-        return None
-    own, root = _rooted("scatter", scatter_list, group, src, group_src)
-    for part in scatter_list or ():
-        _check_like("scatter", part, tensor)
-    with recording(False) as again, again:
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        root = _root("scatter", scatter_list, own, src, group_src)
+        for part in scatter_list or ():
+            _check_like("scatter", part, tensor)
         given = call(OPERATIONS["stack"], (list(scatter_list),)) if scatter_list else tensor.detach()
-        write(detach(tensor), collective(rows.scatter_from, given, root, own.number))
-    return Work([tensor]) if async_op else None
+        return put([tensor], collective(rows.scatter_from, given, root, own.number))
+
+    return _begun(group, async_op, fill)
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None,
@@ -169,16 +162,13 @@ def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = Reduc
     """Reduce the ranks' lists member by member; rank k's `output` is member k; members may have different shapes."""
     check_lists("reduce_scatter", input_list)
     check_tensors("reduce_scatter", output)
-    if group is NON_GROUP_MEMBER:
-        return None
-    own = group_of(group)
-    _check_list("reduce_scatter", input_list, own)
-    _check_like("reduce_scatter", output, input_list[own.rank()])
-    with recording(False) as again, again:
-        sizes = tuple([t.numel() for t in input_list])
-        part = collective(rows.reduce_scatter, joined(input_list), str(op), sizes, own.number)
-        write(detach(output), part.reshape(output.shape))
-    return Work([output]) if async_op else None
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        _check_list("reduce_scatter", input_list, own)
+        _check_like("reduce_scatter", output, input_list[own.rank()])
+        return put([output], collective(rows.reduce_scatter, joined(input_list), str(op), _sizes(input_list), own.number))
+
+    return _begun(group, async_op, fill)
 
 
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: Any = None,
@@ -194,16 +184,14 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
                async_op: bool = False) -> Work | None:
     """Send member k of the input to rank k, and fill the output with the received tensors, in rank order."""
     check_lists("all_to_all", output_tensor_list, input_tensor_list)
-    if group is NON_GROUP_MEMBER:
-        return None
-    own = group_of(group)
-    _check_list("all_to_all", output_tensor_list, own)
-    _check_list("all_to_all", input_tensor_list, own)
-    sends, receives = (tuple([t.numel() for t in tensors]) for tensors in (input_tensor_list, output_tensor_list))
-    with recording(False) as again, again:
-        whole = collective(rows.all_to_all, joined(input_tensor_list), sends, receives, own.number)
-        put(output_tensor_list, whole)
-    return Work(output_tensor_list) if async_op else None
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        _check_list("all_to_all", output_tensor_list, own)
+        _check_list("all_to_all", input_tensor_list, own)
+        sizes = _sizes(input_tensor_list), _sizes(output_tensor_list)
+        return put(output_tensor_list, collective(rows.all_to_all, joined(input_tensor_list), *sizes, own.number))
+
+    return _begun(group, async_op, fill)
 
 
 def all_to_all_single(
@@ -250,16 +238,28 @@ def _wait(group: Any, said: str, timeout: datetime.timedelta | float | None) -> 
 # ---- shared code ----
 
 
+def _begun(group: Any, async_op: bool, fill: Callable[[ProcessGroup], Sequence[Tensor]]) -> Work | None:
+    """Runs `fill(group)`, which returns the tensors that it wrote, without gradients; outside of the group nothing."""
+    if group is NON_GROUP_MEMBER:
+        return None
+    with recording(False) as again, again:
+        written = fill(group_of(group))
+    return Work(written) if async_op else None
+
+
+def _sizes(tensors: Sequence[Tensor]) -> tuple[int, ...]:
+    return tuple([tensor.numel() for tensor in tensors])
+
+
 def _in_place(tensor: Tensor, group: Any, async_op: bool, row: Operation, *settings: Any) -> Work | None:
     """Writes a row's result into its operand. A pair among the settings is the root: its global rank, its rank in the group."""
     check_tensors(row.name.removesuffix("_to").removesuffix("_from"), tensor)
-    if group is NON_GROUP_MEMBER:
-        return None
-    own = group_of(group)
-    known = [root_of(own, *setting) if isinstance(setting, tuple) else setting for setting in settings]
-    with recording(False) as again, again:
-        write(detach(tensor), collective(row, tensor.detach(), *known, own.number))
-    return Work([tensor]) if async_op else None
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        known = [root_of(own, *setting) if isinstance(setting, tuple) else setting for setting in settings]
+        return put([tensor], collective(row, tensor.detach(), *known, own.number))
+
+    return _begun(group, async_op, fill)
 
 
 def _into(
@@ -268,15 +268,15 @@ def _into(
 ) -> Work | None:
     """Writes a row's result into `output`, of the same dtype and number of elements."""
     check_tensors(name, output, input)
-    if group is NON_GROUP_MEMBER:
-        return None
-    with recording(False) as again, again:
-        result = collective(row, input.detach(), *settings, group_of(group).number)
+
+    def fill(own: ProcessGroup) -> Sequence[Tensor]:
+        result = collective(row, input.detach(), *settings, own.number)
         if output.numel() != result.numel() or output.dtype is not result.dtype:
             wanted = f"{result.dtype.name}{[*result.shape]}"
             raise ArgumentError(f"{name}: the output is {output.dtype.name}{[*output.shape]}; want {wanted}")
-        write(detach(output), result.reshape(output.shape))
-    return Work([output]) if async_op else None
+        return put([output], result)
+
+    return _begun(group, async_op, fill)
 
 
 def _warn_of_coalesced(name: str) -> None:
@@ -301,11 +301,10 @@ def _check_like(name: str, target: Tensor, tensor: Tensor) -> None:
         raise ArgumentError(f"{name}: {found}; want the same shape and dtype")
 
 
-def _rooted(
-    name: str, tensors: Sequence[Tensor] | None, group: Any, of_all: int | None, of_group: int | None
-) -> tuple[ProcessGroup, int]:
-    """The group, and the root's rank in it; only the root passes a list."""
-    own = group_of(group)
+def _root(
+    name: str, tensors: Sequence[Tensor] | None, own: ProcessGroup, of_all: int | None, of_group: int | None
+) -> int:
+    """The root's rank in the group; only the root passes a list."""
     root = root_of(own, of_all, of_group)
     here = own.rank() == root
     if here is not bool(tensors):
@@ -313,7 +312,7 @@ def _rooted(
         raise ArgumentError(f"{name}: {name}_list is {said} the root, rank {root}")
     if tensors:
         _check_list(name, tensors, own)
-    return own, root
+    return root
 
 
 replayable_module(__name__, but=("barrier", "monitored_barrier"))

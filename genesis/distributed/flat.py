@@ -33,9 +33,11 @@ def joined(tensors: Sequence[Tensor]) -> Tensor:
     return flat[0] if len(flat) == 1 else call(OPERATIONS["cat"], (flat,))
 
 
-def put(tensors: Sequence[Tensor], whole: Tensor) -> None:
-    """The inverse of `joined`: write each tensor's part of `whole` to it."""
+def put(tensors: Sequence[Tensor], whole: Tensor) -> Sequence[Tensor]:
+    """The inverse of `joined`: write each tensor's part of `whole` to it; returns the tensors."""
     start = 0
     for tensor in tensors:
-        write(detach(tensor), whole[start : start + tensor.numel()].reshape(tensor.shape))
+        part = whole if len(tensors) == 1 else whole[start : start + tensor.numel()]
+        write(detach(tensor), part.reshape(tensor.shape))
         start += tensor.numel()
+    return tensors

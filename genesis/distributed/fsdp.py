@@ -18,10 +18,9 @@ from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import ProcessGroup, group_of
 from genesis.distributed.subgroups import neighbours_of
-from genesis.distributed.tensor.dtensor import DTensor
+from genesis.distributed.tensor.dtensor import DistributedParameter, DTensor, parameter_of
 from genesis.distributed.tensor.placement_types import Placement, Shard
 from genesis.distributed.tensor.redistribution import cut
-from genesis.distributed.tensor.sharded_parameter import DistributedParameter, parameter_of, part_of_whole
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.nn.module import Module
@@ -31,8 +30,6 @@ from genesis.pytree import map_tree
 from genesis.runtime.devices import Device
 from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import write
-from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 __all__ = [
@@ -138,8 +135,10 @@ class FSDPModule:
             raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(own)}")
         with recording(False) as again, again:
             for name, tensor in own.items():
-                leaf = differentiated(tensor)
-                write(detach(leaf), part_of_whole(state_dict[name], leaf, f"load_full_state_dict: {name}").to(leaf.dtype))
+                if tuple(tensor.shape) != tuple(state_dict[name].shape):
+                    met = tuple(state_dict[name].shape)
+                    raise ArgumentError(f"load_full_state_dict: {name} has shape {met}; want {tuple(tensor.shape)}")
+                tensor.copy_(state_dict[name])
 
 
 def fully_shard(

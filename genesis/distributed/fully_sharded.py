@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from genesis.distributed.checkpoint.optimizer_state import load_by_names, state_by_names
-from genesis.distributed.checkpoint.options import StateDictOptions, given_value, loadable
+from genesis.distributed.checkpoint.options import StateDictOptions, given_value, own_value
 from genesis.distributed.data_parallel import take_from
 from genesis.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from genesis.distributed.fully_sharded_settings import (
@@ -232,9 +232,9 @@ class FullyShardedDataParallel(Module):
             FullyShardedDataParallel.set_state_dict_type(
                 module, before.state_dict_type, before.state_dict_config, before.optim_state_dict_config)
 
-    def state_dict_of_rows(self) -> dict[str, Any]:
-        """The state dict with this rank's rows."""
-        with self.state_dict_type(self, StateDictType.LOCAL_STATE_DICT):
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """The state dict with DTensors."""
+        with self.state_dict_type(self, StateDictType.SHARDED_STATE_DICT):
             return self.state_dict()
 
     def _own(self) -> dict[str, Any]:
@@ -251,8 +251,8 @@ class FullyShardedDataParallel(Module):
             state.update({prefix + name: differentiated(state[prefix + name]) for name in self._own()})
             return
         options = StateDictOptions(how.state_dict_type is StateDictType.FULL_STATE_DICT, how.state_dict_config.offload_to_cpu)
-        for name, shard in self._own().items():
-            state[prefix + name] = given_value(state[prefix + name], differentiated(shard), options)
+        for name in self._own():
+            state[prefix + name] = given_value(state[prefix + name], options)
         if getattr(how.state_dict_config, "rank0_only", False) and get_rank() > 0:
             for key in [key for key in state if key.startswith(prefix)]:
                 del state[key]
@@ -263,7 +263,7 @@ class FullyShardedDataParallel(Module):
             name = key.removeprefix(prefix)
             value = state.pop(key)
             if name in own:
-                value = loadable(value, differentiated(own[name]), name, options)
+                value = own_value(value, own[name], options)
             state[f"{prefix}{_INNER}.{name}"] = value
 
     # ---- state of optimizers ----
@@ -319,7 +319,7 @@ def _plain(name: str) -> str:
 
 
 def _names(model: Module) -> dict[int, str]:
-    return {id(differentiated(p)): _plain(name) for name, p in model.named_parameters()}
+    return {id(p): _plain(name) for name, p in model.named_parameters()}
 
 
 def _whole(shard: Any) -> Parameter:

@@ -129,8 +129,13 @@ def optimization_barrier(input: Value) -> Value:
     return input.graph.add("view", (input,), to.shape, input.dtype, attrs)
 
 
+def _layout_at(at: Layout, to: Layout) -> Layout | None:
+    return Layout(to.shape, to.strides, at.offset + to.offset) if at.is_contiguous else None
+
+
 for _name, _rule in [*LAYOUT_RULES.items()]:
     view_operation(_name, _rule, keywords={"size": "shape"} if _name in ("view", "expand") else {})
+LAYOUT_RULES["view_at"] = _layout_at
 view_operation("slice", slice_layout, method=False)
 view_operation(
     "transpose", transpose_layout, aliases=("swapaxes", "swapdims"), keywords={"axis0": "dim0", "axis1": "dim1"})

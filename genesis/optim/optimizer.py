@@ -20,7 +20,7 @@ from genesis.optim.hooks import Hooked
 from genesis.optim.state import Group, State, Stateful, States
 from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor
-from genesis.tensor.composite import differentiated
+from genesis.tensor.composite import CompositeTensor, differentiated
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write_all
@@ -52,6 +52,7 @@ class Optimizer(Hooked, Stateful):
     fixed: ClassVar[Options] = {}  # group settings that the constructor does not take
     instead = ""  # advice in errors about sparse gradients
     steps_by_addition: ClassVar[bool] = False  # whether PyTorch's step ends in `parameter.add_(..)`, which classes may override
+    has_composites = False  # whether some parameters are made of other tensors, of which it moves one
     has_own_addition = False  # whether the class of a parameter does
 
     def __init_subclass__(cls) -> None:
@@ -84,7 +85,6 @@ class Optimizer(Hooked, Stateful):
         name, group = type(self).__name__, param_group
         members = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         members, names = _named(members)
-        members = [differentiated(p) if isinstance(p, Tensor) else p for p in members]
         if names or "param_names" in group:
             group = {**group, "param_names": names or group["param_names"]}
         if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
@@ -100,6 +100,7 @@ class Optimizer(Hooked, Stateful):
             group.setdefault(setting, value)
         if isinstance(group.get("lr"), Tensor) and group["lr"].numel() != 1:
             raise ValueError(f"{name}: Tensor lr must be 1-element, got shape {group['lr'].shape}")
+        self.has_composites |= any(isinstance(parameter, CompositeTensor) for parameter in members)
         if self.steps_by_addition and any(type(parameter).add_ is not Tensor.add_ for parameter in members):
             self.has_own_addition = True
         self.check(group)
@@ -119,10 +120,10 @@ class Optimizer(Hooked, Stateful):
             raise ValueError(f"{name}: wants leaf tensors, got {type(parameter).__name__} {parameter!r}")
         if parameter.dtype.is_complex and not self.takes_complex:
             raise ArgumentError(f"{name} does not support complex parameters; want their real and imaginary parts apart")
-        if hasattr(parameter, "sharding") and not self.is_elementwise:
+        if getattr(parameter, "sharding", None) is not None and not self.is_elementwise:
             raise ArgumentError(
-                f"{name}: a rank has a part of shape {parameter.shape} of this parameter, and {name} is not known to move "
-                "each element by its own gradient alone, so its step would be another one; want one that does, such as "
+                f"{name}: a rank has a part of this parameter of shape {tuple(parameter.shape)}, and {name} is not known to "
+                "move each element by its own gradient alone, so its step would be another one; want one that does, such as "
                 "AdamW, or whole parameters. A class of yours that does says so: is_elementwise = True")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -162,7 +163,7 @@ class Optimizer(Hooked, Stateful):
                 if trace.run is None:  # which has not been left half done
                     take_back_writes(trace, range(recorded.get(trace, 0), len(trace.nodes)))
             for parameter, before, age in moved:
-                if id(parameter._array) == before:
+                if id(differentiated(parameter)._array) == before:
                     self.state[parameter]["step"] = age
             raise
         return loss
@@ -177,16 +178,17 @@ class Optimizer(Hooked, Stateful):
         taken: dict[int, tuple[int, int]] = {}
         is_recorded = thread_state.recorder is not None
         for parameter in members:
-            gradient = parameter.grad if is_recorded else parameter._grad  # the property notifies the recorder
+            leaf = differentiated(parameter) if self.has_composites else parameter
+            gradient = leaf.grad if is_recorded else leaf._grad  # the property notifies the recorder
             if gradient is not None:
                 state = self.state[parameter]
                 if wanted.difference(state):
                     state = self.state_of(parameter, group)
                 age = state["step"]
-                moved += ((parameter, id(parameter._array), age),)
+                moved += ((parameter, id(leaf._array), age),)
                 state["step"] = age + 1
-                device = parameter.device if seen_devices else None
-                alike = rounds[_round_of(parameter, taken)]
+                device = leaf.device if seen_devices else None
+                alike = rounds[_round_of(leaf, taken)]
                 alike.setdefault((age + 1, device, gradient.__class__ is SparseTensor), []).append(parameter)
         for number in sorted(rounds):
             for (age, _, is_sparse), parameters in rounds[number].items():
@@ -237,6 +239,8 @@ class Optimizer(Hooked, Stateful):
         settings = self.settings(group, age)
         kept = [[self.state[p][kind] for p in parameters] if kind in slots else [] for kind in self.kinds]
         settings = optimizer_updates(self, group, parameters, settings)
+        if self.has_composites:
+            parameters, *kept = [[*map(differentiated, tensors)] for tensors in (parameters, *kept)]
         _move(self.operation, [*parameters, *chain(*kept)],
               (parameters, gradients or [p._grad for p in parameters], *kept, *settings))
 

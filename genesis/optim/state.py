@@ -19,7 +19,7 @@ from genesis.ir.dtypes import float32
 from genesis.ir.replayable import replayable_module
 from genesis.optim.hooks import OptimizerHooks
 from genesis.optim.update_rule import in_both_parts
-from genesis.tensor.composite import CompositeTensor
+from genesis.tensor.composite import CompositeTensor, differentiated, like
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
@@ -29,11 +29,9 @@ Group = State  # "params" and their settings
 
 
 class States(dict[Any, State]):
-    """The states of parameters, empty at first. That of a DTensor is its part's."""
+    """The states of parameters, empty at first."""
 
     def __missing__(self, parameter: Tensor) -> State:
-        if isinstance(parameter, CompositeTensor):
-            return self[parameter.derived_part]
         return self.setdefault(parameter, {})
 
 
@@ -75,7 +73,8 @@ class Stateful:
         state.setdefault("step", 0)
         for slot in self.slots(group):
             if slot not in state:
-                state[slot] = full_like(parameter, in_both_parts(self.first_value(slot, group), parameter.dtype))
+                value = in_both_parts(self.first_value(slot, group), parameter.dtype)
+                state[slot] = like(parameter, full_like(differentiated(parameter), value))
         return state
 
     def state_dict(self) -> State:
@@ -145,6 +144,8 @@ def _loaded(value: Tree, parameter: Tensor) -> Tensor:
     source = detach(value) if isinstance(value, Tensor) else tensor(value)
     if source.shape != parameter.shape:
         raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")
+    if isinstance(parameter, CompositeTensor):
+        return like(parameter, full_like(differentiated(parameter), 0)).copy_(source)
     return source.to(parameter, copy=True)
 
 

@@ -264,7 +264,8 @@ def check_state_dicts_by_options():
     for one, two in zip(model.parameters(), other.parameters(), strict=True):
         equal(two.to_local(), one.to_local().detach().numpy(), exact=True)
         for key, value in optimizers[0].state[one].items():
-            assert np.array_equal(*[np.asarray(each) for each in (optimizers[1].state[two][key], value)]), key
+            assert np.array_equal(*[np.asarray(getattr(each, "to_local", lambda each=each: each)()) for each in (
+                optimizers[1].state[two][key], value)]), key
     whole = dcp.get_model_state_dict(model, options=options)
     raises(RuntimeError, "0.bias", dcp.set_model_state_dict, other, {**whole, "0.bias": genesis.ones(2)}, options=options)
 

@@ -28,6 +28,7 @@ from genesis.optim.optimizer import Optimizer
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.devices import META
+from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, root_of, tensor_of
 from genesis.tensor.traced_number import Number, plain
@@ -242,7 +243,7 @@ class Recorder:
         self.steps.append(step)
         step.guard(self.guards, parameters)
         name = type(optimizer).__name__
-        for tensor in (*parameters, *step.kept):
+        for tensor in map(differentiated, (*parameters, *step.kept)):
             self._reach(tensor, f"a tensor of {name}")
             if tensor not in self.states:
                 self.refuse("an optimizer makes its state")

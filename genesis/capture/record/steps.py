@@ -13,6 +13,7 @@ from genesis.capture.record.records import Settings
 from genesis.ir.annotations import Attributes, Options
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
+from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tracing.tensor_state import UNTRACKED
 
@@ -133,7 +134,7 @@ class UpdateStep:
 
 
 def _version_of(parameter: Tensor) -> int:
-    return root_of(parameter)._changes % UNTRACKED
+    return root_of(differentiated(parameter))._changes % UNTRACKED
 
 
 _age_of = itemgetter("step")

@@ -9,6 +9,7 @@ from typing import Any
 from genesis.distributed.checkpoint.options import StateDictOptions, given_value, own_value
 from genesis.ir.errors import ArgumentError
 from genesis.optim.optimizer import Optimizer
+from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
@@ -30,9 +31,9 @@ def state_by_names(known: Mapping[int, str], optimizers: Optimizers, options: St
     for optimizer in listed(optimizers):
         with _begun(optimizer):
             state = optimizer.state_dict()
-        names, tensors = _names(known, optimizer), _parameters(optimizer)
+        names = _names(known, optimizer)
         for k, each in state["state"].items():
-            held[names[k]] = {key: given_value(value, tensors[k], options) for key, value in each.items()}
+            held[names[k]] = {key: given_value(value, options) for key, value in each.items()}
         groups += [{**group, "params": [names[p] for p in group["params"]]} for group in state["param_groups"]]
     return {"state": held, "param_groups": groups}
 
@@ -48,7 +49,7 @@ def load_by_names(
     given = _nested(given) if "param_groups" not in given else given
     own = [(optimizer, _names(known, optimizer)) for optimizer in listed(optimizers)]
     tensors = {name: p for optimizer, names in own for name, p in zip(names, _parameters(optimizer), strict=True)}
-    state = {name: {key: own_value(value, tensors.get(name), f"{name}.{key}", options) for key, value in each.items()}
+    state = {name: {key: own_value(value, tensors.get(name), options) for key, value in each.items()}
              for name, each in given["state"].items()}  # everything, in the same order on all ranks
     missing = [name for name, p in tensors.items() if p.requires_grad and name not in state]
     if state and missing and options.strict:
@@ -133,7 +134,7 @@ def _begun(optimizer: Optimizer) -> Iterator[None]:
     if unstepped["state"]:
         yield
         return
-    parameters = [p for p in _parameters(optimizer) if p.requires_grad]
+    parameters = [differentiated(p) for p in _parameters(optimizer) if p.requires_grad]
     before = [(p, p.grad, p.detach().clone()) for p in parameters]
     rates = [group["lr"] for group in optimizer.param_groups]
     try:

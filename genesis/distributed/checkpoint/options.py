@@ -10,7 +10,6 @@ from genesis.distributed.objects import broadcast_object_list
 from genesis.distributed.process_group import is_initialized, world
 from genesis.distributed.ranks import get_rank
 from genesis.distributed.tensor.dtensor import DTensor
-from genesis.distributed.tensor.sharded_parameter import as_dtensor, part_of_whole, whole_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ops import collective as rows
@@ -58,25 +57,13 @@ class StateDictOptions:
 DEFAULT = StateDictOptions()
 
 
-def given_value(value: Any, parameter: Tensor, options: StateDictOptions) -> Any:
-    """A state value converted by the options; it is sharded like the leaf `parameter` if it has the same shape."""
-    if isinstance(value, DTensor):
-        value = value.to_local()
+def given_value(value: Any, options: StateDictOptions) -> Any:
+    """A state value converted by the options."""
     if not isinstance(value, Tensor):
         return value
-    is_cut = getattr(parameter, "sharding", None) is not None and value.shape == parameter.shape
-    if options.full_state_dict:
-        with recording(False) as again, again:
-            value = whole_of(value, parameter) if is_cut else value
-    if options.cpu_offload:
-        value = value.detach().cpu()
-    return value if options.full_state_dict or not is_cut else _held(value, parameter)
-
-
-def _held(value: Tensor, parameter: Tensor) -> Any:
-    """This rank's part as a DTensor."""
-    sharding: Any = parameter.sharding  # type: ignore[attr-defined]
-    return as_dtensor(value, sharding)
+    with recording(False) as again, again:
+        whole = value.full_tensor() if options.full_state_dict and isinstance(value, DTensor) else value
+        return whole.detach().cpu() if options.cpu_offload else whole
 
 
 def is_left_out(options: StateDictOptions) -> bool:
@@ -106,27 +93,16 @@ def sent_by_rank0(state: Any, options: StateDictOptions) -> Any:
     return state if world().rank() == 0 else described[0]
 
 
-def own_value(value: Any, parameter: Tensor | None, name: str, options: StateDictOptions) -> Any:
-    """This rank's part of a value to load. If rank 0 sends the values, all ranks must call it in the same order."""
-    if isinstance(value, DTensor):
-        return value.to_local()
+def own_value(value: Any, parameter: Tensor | None, options: StateDictOptions) -> Any:
+    """A value to load, of a parameter or of its optimizer's state. A tensor as large as a DTensor's part is this rank's.
+
+    If rank 0 sends the values, all ranks must call it in the same order.
+    """
     if options.broadcast_from_rank0 and world().size() > 1 and isinstance(value, Tensor | _Described):
         with recording(False) as again, again:
             sent = value.detach().cpu() if isinstance(value, Tensor) else filled(0, value.shape, value.dtype)
             value = collective(rows.broadcast_from, sent, 0, world().number)
-    if options.full_state_dict and isinstance(value, Tensor) and getattr(parameter, "sharding", None) is not None:
-        assert parameter is not None
-        if tuple(value.shape) == parameter.sharding.shape:  # type: ignore[attr-defined]
-            with recording(False) as again, again:
-                return part_of_whole(value.to(parameter.device), parameter, name)
+    is_plain = isinstance(parameter, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor)
+    if is_plain and value.shape == parameter.to_local().shape and value.shape != parameter.shape:  # type: ignore[union-attr]
+        return parameter.with_elements(value)  # type: ignore[union-attr]
     return value
-
-
-def loadable(value: Any, parameter: Tensor | None, name: str, options: StateDictOptions) -> Any:
-    """A value for `load_state_dict` of a module: for a sharded parameter, given by its leaf, a DTensor or the whole."""
-    if isinstance(value, DTensor):
-        return value
-    own = own_value(value, parameter, name, options)
-    is_part = isinstance(own, Tensor) and getattr(parameter, "sharding", None) is not None and (
-        parameter is not None and own.shape == parameter.shape)
-    return _held(own, parameter) if is_part else own  # type: ignore[arg-type]

@@ -11,13 +11,12 @@ from genesis.distributed.checkpoint.options import (
     StateDictOptions,
     given_value,
     is_left_out,
-    loadable,
+    own_value,
     sent_by_rank0,
 )
 from genesis.distributed.data_parallel import DistributedDataParallel
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
-from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
 
 __all__ = [
@@ -33,10 +32,10 @@ def get_model_state_dict(
     `submodules` restricts it to some of its modules. All ranks must call it.
     """
     options, bare = options or DEFAULT, _bare(model)
-    found, tensors = getattr(bare, "state_dict_of_rows", bare.state_dict)(), _tensors(bare, options)
+    found, tensors = getattr(bare, "sharded_state_dict", bare.state_dict)(), _tensors(bare, options)
     frozen = {name for name, p in tensors.items() if _is_frozen(p)} if options.ignore_frozen_params else ()
     wanted = {name: _name_of(name, bare, submodules, options) for name in found if name not in frozen}
-    state = {given: given_value(found[name], tensors[name], options) if name in tensors else found[name]
+    state = {given: given_value(found[name], options)
              for name, given in wanted.items() if given is not None}
     return {} if is_left_out(options) else state
 
@@ -50,7 +49,7 @@ def set_model_state_dict(
     """
     options, bare = options or DEFAULT, _bare(model)
     given, tensors = sent_by_rank0(dict(model_state_dict), options), _tensors(bare, options)
-    state = {name: loadable(value, tensors.get(name), name, options) for name, value in given.items()}
+    state = {name: own_value(value, tensors.get(name), options) for name, value in given.items()}
     if options.ignore_frozen_params:
         found = bare.state_dict()
         state |= {name: found[name] for name, p in tensors.items() if _is_frozen(p) and name not in state}
@@ -109,13 +108,13 @@ def _bare(model: Module) -> Module:
 
 def _known(model: Module) -> dict[int, str]:
     """id -> name of the model's parameters."""
-    return {id(differentiated(p)): name for name, p in _bare(model).named_parameters()}
+    return {id(p): name for name, p in _bare(model).named_parameters()}
 
 
 def _tensors(bare: Module, options: StateDictOptions) -> dict[str, Tensor]:
-    """State dict key -> parameter or buffer, of DTensors the leaf, with all keys of shared ones."""
+    """State dict key -> parameter or buffer, with all keys of shared ones."""
     named = [*bare.named_parameters(remove_duplicate=False), *bare.named_buffers(remove_duplicate=False)]
-    return {_key(name, bare, options.dsd_fqn_modifiers): differentiated(tensor) for name, tensor in named}
+    return {_key(name, bare, options.dsd_fqn_modifiers): tensor for name, tensor in named}
 
 
 def _is_frozen(tensor: Tensor) -> bool:

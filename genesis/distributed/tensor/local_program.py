@@ -118,7 +118,7 @@ class _Plan:
                     even(shape, want, parts)
         for index in results:
             state = self.states[index]
-            if (isinstance(state, Cut) and state.outer > 1) or state in ("max", "min"):
+            if (isinstance(state, Cut) and state.outer > 1) or (state in ("max", "min") and graph.nodes[index].differentiable):
                 raise NoRuleError
         self._follow_gradients()
 

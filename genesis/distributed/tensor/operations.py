@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import local as thread_local
@@ -12,16 +12,15 @@ from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.tensor.local_program import along_axis
 from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 from genesis.distributed.tensor.sharding import Cut, State
-from genesis.execution.flush import flush_collectives
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, dtype_of_scalar
-from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape
 from genesis.ops.autocast import recast
+from genesis.ops.layout import Layout, contiguous_layout, layout_in
 from genesis.ops.registry import Operation, cast
 from genesis.pytree import leaves_of, with_leaves
-from genesis.tensor.dispatch import LITERALS, call
+from genesis.tensor.dispatch import LITERALS
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.traced_number import Number
 from genesis.tracing.state import thread_state
@@ -44,13 +43,15 @@ def implicit_replication() -> Iterator[None]:
         _settings.plain_are_whole = before
 
 
-class Part(NamedTuple):
-    """What one rank has: its tensor, of a whole of `shape`."""
+def check_beside(name: str, tensor: Tensor) -> None:
+    """Raise RuntimeError for a tensor beside distributed ones that may not be the same on all ranks."""
+    if tensor.numel() > 1 and not _settings.plain_are_whole:
+        raise RuntimeError(
+            f"{name}: got mixed torch.Tensor and DTensor; want distribute_tensor or DTensor.from_local for the tensor of "
+            f"shape {tuple(tensor.shape)}, or implicit_replication() if it is the same on all ranks")
 
-    local: Tensor
-    mesh: DeviceMesh
-    placements: tuple[Placement, ...]
-    shape: Shape
+
+Held = tuple[Shape, DType, tuple[Placement, ...], bool]  # of a tensor; at last whether it requires a gradient
 
 
 class _Place(NamedTuple):
@@ -65,92 +66,71 @@ class _Form(NamedTuple):
 
     operation: Operation
     arguments: tuple[Any, ...]
+    attributes: tuple[tuple[str, Any], ...]
     types: tuple[Any, ...]  # of the static arguments, as 1, 1.0 and True are equal
-    tensors: tuple[tuple[Shape, DType, tuple[Placement, ...], bool], ...]
     numbers: tuple[type, ...]
     mesh: DeviceMesh
     groups: tuple[int, ...]
+    tensors: tuple[Held, ...]
     grad_enabled: bool | None
     low: DType | None
 
 
-class _Program(NamedTuple):
-    """A form's program."""
+class Program(NamedTuple):
+    """What this rank does in a call of an operation.
 
-    operation: Operation  # on this rank's parts
-    given: tuple[tuple[Placement, ...], ...]  # the placements to which tensors are moved before
-    shares: tuple[tuple[int, ...], ...]  # the axes of the mesh along which a whole tensor is used for a part of the work
-    results: tuple[tuple[Shape, tuple[Placement, ...]], ...]
-
-
-def computed(
-    operation: Operation, arguments: CallArguments, attributes: Attributes, part: Callable[[Tensor], Part | None],
-    moved: Callable[[Tensor, tuple[Placement, ...], tuple[int, ...]], Tensor],
-    made: Callable[[Part], Tensor],
-) -> Any:
-    """The result of `operation` on arguments with distributed tensors among them.
-
-    Args:
-        part: the part of a distributed tensor, None for another tensor.
-        moved: this rank's part in other placements, whose gradients are summed along axes of the mesh.
-        made: the distributed tensor of a part.
+    Attributes:
+        operation: on this rank's parts.
+        moves: for each tensor, the placements to which it is moved before, and the axes of the mesh along which a whole one is
+            used for a part of the work.
+        results: the shapes and placements of the results.
+        view: where the one result's part is in the memory of the tensor's part, if it is a view of it.
     """
-    tensors: list[Tensor] = []
-    numbers: list[Any] = []
-    types: list[Any] = []
 
-    def form(argument: Any, is_operand: bool) -> Any:
+    operation: Operation
+    moves: tuple[tuple[tuple[Placement, ...], tuple[int, ...]], ...]
+    results: tuple[tuple[Shape, tuple[Placement, ...]], ...]
+    view: Layout | None
+
+
+class Call:
+    """A call of an operation: its tensors, its numbers, and all else about it, by which `program` finds its program."""
+
+    def __init__(self, operation: Operation, arguments: CallArguments, attributes: Attributes) -> None:
+        self._operation = operation
+        self.tensors: list[Tensor] = []
+        self.numbers: list[Any] = []
+        self._types: list[Any] = []
+        self._arguments = tuple([self._form(each, place in operation.operands and not operation.static_scalars)
+                                 for place, each in enumerate(arguments)])
+        self._attributes = tuple([(name, self._form(each, False)) for name, each in attributes.items()])
+
+    def _form(self, argument: Any, is_operand: bool) -> Any:
         if isinstance(argument, Tensor):
-            tensors.append(argument)
-            return _Place(True, len(tensors) - 1)
+            self.tensors.append(argument)
+            return _Place(True, len(self.tensors) - 1)
         if isinstance(argument, list | tuple):
-            return tuple([form(each, False) for each in argument])
-        if is_operand and (argument.__class__ is Number or (argument.__class__ in (int, float) and argument not in LITERALS)):
-            numbers.append(argument)
-            return _Place(False, len(numbers) - 1)
-        types.append((argument.__class__, str(argument) if argument.__class__ is float else None))
+            return tuple([self._form(each, False) for each in argument])
+        kind = argument.__class__
+        if is_operand and (kind is Number or (kind in (int, float) and argument not in LITERALS)):
+            self.numbers.append(argument)
+            return _Place(False, len(self.numbers) - 1)
+        self._types.append((kind, str(argument) if kind is float else None))
         return argument
 
-    given = tuple([form(each, place in operation.operands and not operation.static_scalars)
-                   for place, each in enumerate(arguments)])
-    named = tuple([(name, form(each, False)) for name, each in attributes.items()])
-    mesh, parts = _parts_of(operation.name, tensors, part)
-    low = thread_state.autocast if operation.autocast is not None else None
-    program = _program(_Form(
-        operation, (given, named), tuple(types),
-        tuple([(each.shape, each.local.dtype, each.placements, each.local.requires_grad) for each in parts]),
-        tuple([float if isinstance(number, float) else int for number in numbers]), mesh,
-        tuple([group.number for group in mesh.get_all_groups()]), thread_state.grad_enabled, low))
-    locals_ = [moved(made(each), placements, shares)
-               for each, placements, shares in zip(parts, program.given, program.shares, strict=True)]
-    flush_collectives(thread_state.traces.get(locals_[0].device.name))
-    found = call(program.operation, [*locals_, *numbers])
-    return with_leaves(found, iter([made(Part(local, mesh, placements, shape)) for local, (shape, placements) in zip(
-        leaves_of(found), program.results, strict=True)]))
-
-
-def _parts_of(
-    name: str, tensors: Sequence[Tensor], part: Callable[[Tensor], Part | None]
-) -> tuple[DeviceMesh, list[Part]]:
-    """The parts of tensors, and their mesh. Raises RuntimeError for plain tensors, ValueError for several meshes."""
-    found = [part(tensor) for tensor in tensors]
-    meshes = {each.mesh for each in found if each is not None}
-    if len(meshes) > 1:
-        raise ArgumentError(f"{name}: DTensors of {len(meshes)} meshes, {[*meshes]}; want one mesh")
-    mesh = meshes.pop()
-    whole = (Replicate(),) * mesh.ndim
-    for tensor, each in zip(tensors, found, strict=True):
-        if each is None and tensor.numel() > 1 and not _settings.plain_are_whole:
-            raise RuntimeError(
-                f"{name}: got mixed torch.Tensor and DTensor; want distribute_tensor or DTensor.from_local for the tensor of "
-                f"shape {tuple(tensor.shape)}, or implicit_replication() if it is the same on all ranks")
-    return mesh, [Part(tensor, mesh, whole, tuple(tensor.shape)) if each is None else each
-                  for tensor, each in zip(tensors, found, strict=True)]
+    def program(self, mesh: DeviceMesh, tensors: Sequence[Held]) -> Program:
+        """The program of this call on a mesh, for tensors that are held in this way."""
+        row, state = self._operation, thread_state
+        return _program(_Form(
+            row, self._arguments, self._attributes, tuple(self._types),
+            tuple([float if isinstance(number, float) else int for number in self.numbers]), mesh,
+            tuple([group.number for group in mesh.get_all_groups()]), tuple(tensors), state.grad_enabled,
+            state.autocast if row.autocast is not None else None))
 
 
 @lru_cache(maxsize=4096)
-def _program(form: _Form) -> _Program:
-    graph = Graph(grad_enabled=form.grad_enabled)
+def _program(form: _Form) -> Program:
+    graph, row = Graph(grad_enabled=form.grad_enabled), form.operation
     inputs = [graph.add("input", (), shape, dtype, {}, bool(form.grad_enabled and needs)).index
               for shape, dtype, _, needs in form.tensors]
     count = len(inputs)
@@ -162,33 +142,43 @@ def _program(form: _Form) -> _Program:
             return graph.value(inputs[each.number + (0 if each.is_tensor else count)])
         return tuple(map(value, each)) if each.__class__ is tuple else each
 
-    values, named = [*map(value, form.arguments[0])], {name: value(each) for name, each in form.arguments[1]}
+    values, named = [*map(value, form.arguments)], {name: value(each) for name, each in form.attributes}
     if form.low is not None:
-        values, named = recast(form.operation, form.low, values, named)
-    result = form.operation.define(*values, **named)
+        values, named = recast(row, form.low, values, named)
+    result = row.define(*values, **named)
     results = [each.index for each in leaves_of(result)]
     shapes = [graph.nodes[index].shape for index in results]
     given: list[list[Placement]] = [[] for _ in range(count)]
-    found: list[list[Placement]] = [[] for _ in results]
     shares: list[list[int]] = [[] for _ in range(count)]
+    found: list[list[Placement]] = [[] for _ in results]
     for axis in range(form.mesh.ndim):
-        states = [*[_STATES[type(placements[axis])](placements[axis]) for _, _, placements, _ in form.tensors],
-                  *[None] * len(form.numbers)]
+        states = [*[_state(held[2][axis]) for held in form.tensors], *[None] * len(form.numbers)]
         step = along_axis(graph, inputs, results, states, form.mesh.get_group(axis))
         graph, inputs, results = step.graph, step.inputs, step.results
         for kept, state in [*zip(given, step.given, strict=False), *zip(found, step.found, strict=True)]:
             kept.append(_placement(state))
         for kept_axes, is_shared in zip(shares, step.shares, strict=False):
             kept_axes += [axis] * is_shared
-    row = form.operation
     operation = Operation(row.name, _Replayed(graph, inputs, results, result), frozenset(range(count, len(inputs))),
                           public=False, takes_complex=row.takes_complex)
-    return _Program(operation, tuple(map(tuple, given)), tuple(map(tuple, shares)),
-                    tuple(zip(shapes, map(tuple, found), strict=True)))
+    return Program(operation, tuple(zip(map(tuple, given), map(tuple, shares), strict=True)),
+                   tuple(zip(shapes, map(tuple, found), strict=True)), _view_in(graph, inputs, results, row) if (
+                       *given[0],) == form.tensors[0][2] else None)
 
 
-_STATES: dict[type[Placement], Callable[[Any], State]] = {
-    Replicate: lambda _: None, Partial: lambda placement: placement.reduce_op, Shard: lambda placement: Cut(placement.dim)}
+def _view_in(graph: Graph, inputs: list[int], results: list[int], row: Operation) -> Layout | None:
+    """The layout of a view of the one input; None for another operation, and for one that would be the input itself."""
+    node = graph.nodes[results[0]]
+    if not row.is_view or len(results) > 1 or node.op != "view" or [*node.inputs] != inputs:
+        return None
+    at = layout_in(node)
+    return None if node.differentiable and at == contiguous_layout(graph.nodes[inputs[0]].shape) else at
+
+
+def _state(placement: Placement) -> State:
+    if isinstance(placement, Shard):
+        return Cut(placement.dim)
+    return placement.reduce_op if isinstance(placement, Partial) else None
 
 
 def _placement(state: State) -> Placement:

@@ -10,18 +10,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from genesis.autograd.custom import Context
 from genesis.autograd.function import Function
 from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.nn.functional import all_reduce, collective
 from genesis.distributed.process_group import ProcessGroup
-from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from genesis.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard, part_at
 from genesis.functions.creation import full_like
 from genesis.ops import collective as rows
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
+
+
+def redistributed(
+    local: Tensor, mesh: DeviceMesh, source: Sequence[Placement], target: Sequence[Placement], shape: Sequence[int]
+) -> Tensor:
+    """This rank's part, in placements `target`, of a tensor of `shape`, from that in placements `source`."""
+    steps = [*zip(range(mesh.ndim), source, target, strict=True)]
+    if _shares_an_axis(source) or _shares_an_axis(target):  # nested parts are joined from the last mesh axis on
+        steps = [*[(axis, old, Replicate()) for axis, old, _ in reversed(steps)],
+                 *[(axis, Replicate(), new) for axis, _, new in steps]]
+    placed = [*source]
+    for axis, old, new in steps:
+        if old != new:
+            extent = part_at(shape, mesh, placed[:axis])[1][old.dim] if isinstance(old, Shard) else None
+            local = redistribute_local(local, old, new, mesh.get_group(axis), extent=extent)
+            placed[axis] = new
+    return local
+
+
+def _shares_an_axis(placements: Sequence[Placement]) -> bool:
+    """Whether several axes of the mesh shard the same axis of the tensor."""
+    cuts = [each.dim for each in placements if isinstance(each, Shard)]
+    return len({*cuts}) < len(cuts)
 
 
 def redistribute_local(
@@ -119,11 +142,11 @@ def _counted(placement: Placement, tensor: Tensor) -> Placement:
     return Shard(placement.dim % tensor.ndim)
 
 
-class Sharding:
-    """How a parameter is distributed, its leaf's attribute `sharding`."""
+class Sharding(NamedTuple):
+    """How a tensor is divided, but for its shape."""
 
-    def __init__(self, device_mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int]) -> None:
-        self.device_mesh, self.placements, self.shape = device_mesh, tuple(placements), tuple(shape)
+    device_mesh: DeviceMesh
+    placements: tuple[Placement, ...]
 
     def norm_of_all(self, norm: Tensor, norm_type: float) -> Tensor:
         """The norm over all ranks' parts, from this rank's `norm`."""
@@ -133,9 +156,3 @@ class Sharding:
                 norm = all_reduce(norm, "max", group) if norm_type == inf else (
                     all_reduce(norm**norm_type, "sum", group) ** (1 / norm_type))
         return norm
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sharding) and (self.device_mesh, self.placements) == (other.device_mesh, other.placements)
-
-    def __hash__(self) -> int:
-        return hash((self.device_mesh, self.placements))

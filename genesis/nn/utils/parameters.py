@@ -50,7 +50,7 @@ def clip_grad_norm_(
     gradients = _gradients(tensors)
     if not gradients:
         return zeros(())
-    if any(hasattr(tensor, "sharding") for tensor in tensors):
+    if any(getattr(tensor, "sharding", None) is not None for tensor in tensors):
         total = _norm_over_ranks(tensors, norm_type, error_if_nonfinite)
         clip_grads_with_norm_(tensors, max_norm, total)
         return total
@@ -62,7 +62,7 @@ def clip_grad_norm_(
 
 
 def _norm_over_ranks(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
-    """The norm of sharded gradients; see `genesis.distributed.tensor.sharded_parameter`."""
+    """The norm of gradients that are divided; see `genesis.distributed.tensor.redistribution`."""
     groups: dict[Any, list[Tensor]] = {}
     for tensor in tensors:
         groups.setdefault(getattr(tensor, "sharding", None), []).extend(_gradients(tensor))

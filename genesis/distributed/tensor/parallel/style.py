@@ -5,9 +5,8 @@ What the layer computes then follows from the rules for DTensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from genesis.distributed.device_mesh import DeviceMesh
 from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
@@ -21,7 +20,9 @@ from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
 
 Layouts = Placement | Sequence[Placement | None]
-Moves = Sequence[tuple[Placement | None, Placement | None]]
+Move = tuple[Placement | None, Placement | None]  # the placement that a plain tensor has, and the desired one
+
+loss_parallel = implicit_replication  # all that cross entropy of scores sharded by classes needs: it gathers none
 
 
 class ParallelStyle:
@@ -32,37 +33,52 @@ class ParallelStyle:
         raise NotImplementedError(f"{type(self).__name__} lacks apply(module, device_mesh, src_data_rank), which styles define")
 
 
-class ColwiseParallel(ParallelStyle):
-    """A Linear or an Embedding sharded by outputs.
+class _OfLayers(ParallelStyle):
+    """A style of a Linear or an Embedding.
 
     Args:
-        input_layouts: the input's placement; by default Replicate. With Shard(1), parts of sequences are gathered.
-        output_layouts: the result's placement; by default Shard(-1), the rank's own part.
+        input_layouts: the input's placement.
+        output_layouts: the result's placement.
         use_local_output: whether the result is this rank's part, a plain tensor, or a DTensor.
-
-    >>> ColwiseParallel(output_layouts=genesis.distributed.tensor.Replicate())
-    ColwiseParallel(input_layouts=Replicate(), output_layouts=Replicate())
     """
+
+    linear: ClassVar[dict[str, Placement]]  # the placements of a Linear's parameters
+    embedding: ClassVar[dict[str, Placement]]
+    linear_input: ClassVar[Placement] = Replicate()
+    output: ClassVar[Placement]
 
     def __init__(
         self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None, use_local_output: bool = True
     ) -> None:
-        self.input_layouts, self.output_layouts = input_layouts or Replicate(), output_layouts or Shard(-1)
+        self.input_layouts, self.output_layouts = input_layouts, output_layouts or self.output
         self.use_local_output = use_local_output
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Shard a Linear or an Embedding by outputs. Raises TypeError for another module."""
-        parts: dict[str, Placement] = {"weight": Shard(0), "bias": Shard(0)} if _is_linear(module, self) else {
-            "weight": Shard(1)}
-        _distribute(module, device_mesh, parts, src_data_rank)
-        _move_inputs(module, device_mesh, [(self.input_layouts, Replicate())])
+        """Shard a Linear or an Embedding. Raises TypeError for another module."""
+        is_linear = _is_linear(module, self)
+        wanted = self.linear_input if is_linear else Replicate()
+        _distribute(module, device_mesh, self.linear if is_linear else self.embedding, src_data_rank)
+        _move_inputs(module, device_mesh, [(self.input_layouts or wanted, wanted)])
         _move_outputs(module, device_mesh, [(None, self.output_layouts)], self.use_local_output)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(input_layouts={self.input_layouts}, output_layouts={self.output_layouts})"
 
 
-class RowwiseParallel(ParallelStyle):
+class ColwiseParallel(_OfLayers):
+    """A Linear or an Embedding sharded by outputs.
+
+    Args:
+        input_layouts: the input's placement; by default Replicate. With Shard(1), parts of sequences are gathered.
+        output_layouts: the result's placement; by default Shard(-1), the rank's own part.
+        use_local_output: whether the result is this rank's part, a plain tensor, or a DTensor.
+    """
+
+    linear, embedding = {"weight": Shard(0), "bias": Shard(0)}, {"weight": Shard(1)}
+    output = Shard(-1)
+
+
+class RowwiseParallel(_OfLayers):
     """A Linear sharded by inputs, or an Embedding sharded by rows.
 
     Args:
@@ -71,22 +87,8 @@ class RowwiseParallel(ParallelStyle):
         use_local_output: whether the result is this rank's part, a plain tensor, or a DTensor.
     """
 
-    def __init__(
-        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None, use_local_output: bool = True
-    ) -> None:
-        self.input_layouts, self.output_layouts = input_layouts, output_layouts or Replicate()
-        self.use_local_output = use_local_output
-
-    def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
-        """Shard a Linear by inputs, or an Embedding by rows. Raises TypeError for another module."""
-        is_linear = _is_linear(module, self)
-        parts: dict[str, Placement] = {"weight": Shard(1), "bias": Replicate()} if is_linear else {"weight": Shard(0)}
-        wanted = Shard(-1) if is_linear else Replicate()
-        _distribute(module, device_mesh, parts, src_data_rank)
-        _move_inputs(module, device_mesh, [(self.input_layouts or wanted, wanted)])
-        _move_outputs(module, device_mesh, [(None, self.output_layouts)], self.use_local_output)
-
-    __repr__ = ColwiseParallel.__repr__
+    linear, embedding = {"weight": Shard(1), "bias": Replicate()}, {"weight": Shard(0)}
+    linear_input, output = Shard(-1), Replicate()
 
 
 class SequenceParallel(ParallelStyle):
@@ -100,9 +102,9 @@ class SequenceParallel(ParallelStyle):
 
     def apply(self, module: Module, device_mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
         """Replicate the module's parameters, and divide its inputs."""
-        names = [name for name, _ in module.named_parameters(recurse=False)]
-        _distribute(module, device_mesh, {name: Replicate() for name in names}, src_data_rank)
         part = Shard(self.sequence_dim)
+        own = {name: Replicate() for name, _ in module.named_parameters(recurse=False)}
+        _distribute(module, device_mesh, own, src_data_rank)
         _move_inputs(module, device_mesh, [(part, part)])
         _move_outputs(module, device_mesh, [(None, part)], self.use_local_output)
 
@@ -168,13 +170,6 @@ class PrepareModuleInputOutput(ParallelStyle):
             style.apply(module, device_mesh, src_data_rank)
 
 
-@contextmanager
-def loss_parallel() -> Iterator[None]:
-    """A context for the cross entropy of scores sharded by classes, which no rank gathers, with targets that all ranks have."""
-    with implicit_replication():
-        yield
-
-
 def distribute_module(
     module: Module, device_mesh: DeviceMesh, partition_fn: Callable[[str, Module, DeviceMesh], None] | None = None,
     input_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None,
@@ -197,13 +192,10 @@ def distribute_module(
     for name, each in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, each, device_mesh)
-        for own, parameter in each.named_parameters(recurse=False):
-            if not isinstance(parameter, DTensor):
-                held = distribute_tensor(parameter, device_mesh, whole)
-                each.register_parameter(own, Parameter(held, parameter.requires_grad))
-        for own, buffer in each.named_buffers(recurse=False):
-            if not isinstance(buffer, DTensor):
-                setattr(each, own, distribute_tensor(buffer, device_mesh, whole))
+        for own, tensor in [*each.named_parameters(recurse=False), *each.named_buffers(recurse=False)]:
+            if not isinstance(tensor, DTensor):
+                held = distribute_tensor(tensor, device_mesh, whole)
+                setattr(each, own, Parameter(held, tensor.requires_grad) if isinstance(tensor, Parameter) else held)
     if input_fn is not None:
         module.register_forward_pre_hook(lambda called, inputs: input_fn(called, inputs, device_mesh))
     if output_fn is not None:
@@ -237,44 +229,43 @@ def _is_linear(module: Module, style: ParallelStyle) -> bool:
     return False
 
 
-def _moves(name: str, comes: Layouts | None, wanted: Layouts | None) -> Moves:
+def _moves(name: str, comes: Layouts | None, wanted: Layouts | None) -> list[Move]:
     before, after = [[each] if isinstance(each, Placement) else [*(each or ())] for each in (comes, wanted)]
     if len(before) != len(after):
         raise ArgumentError(f"{name}: {len(before)} layouts and {len(after)} desired ones; want as many")
     return [*zip(before, after, strict=True)]
 
 
-def _moved(value: Any, move: tuple[Placement | None, Placement | None], mesh: DeviceMesh, is_local: bool) -> Any:
-    """A tensor in its desired placement; one that is no DTensor has the given placement."""
-    source, target = move
-    if target is None or not isinstance(value, Tensor):
-        return value
-    if not isinstance(value, DTensor):
-        if source is None:
+def _moved(values: tuple[Any, ...], moves: Sequence[Move], mesh: DeviceMesh, is_local: bool) -> tuple[Any, ...]:
+    """Tensors in their desired placements, by a move for each of the first; the others do not change."""
+    def moved(value: Any, source: Placement | None, target: Placement | None) -> Any:
+        if isinstance(value, Tensor) and not isinstance(value, DTensor) and source is not None and target is not None:
+            value = DTensor.from_local(value, mesh, [source])
+        if target is None or not isinstance(value, DTensor):
             return value
-        value = DTensor.from_local(value, mesh, [source])
-    moved = value.redistribute(mesh, [target])
-    return moved.to_local() if is_local else moved
+        held = value.redistribute(mesh, [target])
+        return held.to_local() if is_local else held
+
+    return (*[moved(value, *move) for value, move in zip(values, moves, strict=False)], *values[len(moves) :])
 
 
 def _move_inputs(
-    module: Module, mesh: DeviceMesh, moves: Moves, named: Mapping[str, tuple[Placement, Placement]] | None = None,
-    is_local: bool = False,
+    module: Module, mesh: DeviceMesh, moves: Sequence[Move], named: Mapping[str, Move] | None = None, is_local: bool = False
 ) -> None:
     """Redistribute a module's inputs before each call."""
     def move(module: Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        moved = [_moved(value, how, mesh, is_local) for value, how in zip(inputs, moves, strict=False)]
-        known = {name: _moved(options[name], how, mesh, is_local) for name, how in (named or {}).items() if name in options}
-        return (*moved, *inputs[len(moved) :]), {**options, **known}
+        known = {name: _moved((options[name],), [how], mesh, is_local)[0] for name, how in (named or {}).items()
+                 if name in options}
+        return _moved(inputs, moves, mesh, is_local), {**options, **known}
 
     module.register_forward_pre_hook(move, with_kwargs=True)
 
 
-def _move_outputs(module: Module, mesh: DeviceMesh, moves: Moves, is_local: bool) -> None:
+def _move_outputs(module: Module, mesh: DeviceMesh, moves: Sequence[Move], is_local: bool) -> None:
     """Redistribute a module's results after each call."""
     def move(module: Module, inputs: Any, output: Any) -> Any:
-        if not isinstance(output, tuple):
-            return _moved(output, moves[0], mesh, is_local)
-        return (*[_moved(value, how, mesh, is_local) for value, how in zip(output, moves, strict=False)], *output[len(moves) :])
+        is_one = not isinstance(output, tuple)
+        found = _moved((output,) if is_one else output, moves, mesh, is_local)
+        return found[0] if is_one else found
 
     module.register_forward_hook(move)
