@@ -12,6 +12,7 @@ from genesis.distributed.initialization import init_process_group
 from genesis.distributed.process_group import ProcessGroup, group_of, is_initialized, world
 from genesis.distributed.subgroups import new_groups
 from genesis.functions.from_data import tensor as tensor_from
+from genesis.ir.annotations import Arguments
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
@@ -155,9 +156,17 @@ class DeviceMesh:
     def __hash__(self) -> int:
         return hash((self.mesh_dim_names, self._ranks.tobytes()))
 
+    def __reduce__(self) -> Arguments:
+        """All its ranks load it, and so create it anew."""
+        return _mesh_of, (self.device_type, self._ranks.tolist(), self.mesh_dim_names)
+
     def __repr__(self) -> str:
         named = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"
         return f"DeviceMesh('{self.device_type}', {self._ranks.tolist()}{named})"
+
+
+def _mesh_of(device_type: str, ranks: list[Any], names: tuple[str, ...] | None) -> DeviceMesh:
+    return DeviceMesh(device_type, ranks, mesh_dim_names=names)
 
 
 replayable_module(__name__, but=("init_device_mesh", "__init__", "_begin"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import Any, ClassVar, Self
 
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
 from genesis.distributed.nn.functional import collective
@@ -261,9 +261,6 @@ class DTensor(CompositeTensor):
     # What is read of it is read of the whole, on every rank of the mesh.
     item, tolist, __bool__, __float__, __int__, __complex__, __index__ = map(
         _of_whole, ("item", "tolist", "__bool__", "__float__", "__int__", "__complex__", "__index__"))
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise TypeError("a DTensor is of several ranks; want full_tensor(), or genesis.distributed.checkpoint.save")
 
 
 class DistributedParameter(DTensor, Parameter):
