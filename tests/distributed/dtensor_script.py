@@ -231,6 +231,10 @@ def check_two_axes_of_a_mesh():
         return
     mesh = dist.init_device_mesh("cpu", (2, size() // 2), mesh_dim_names=("data", "tensor"))
     given, weight = common((8, 4)), common((8, 4), 1)
+    kinds = [Replicate(), Shard(0), Shard(1)]
+    for source, target in itertools.product(itertools.product(kinds, kinds), repeat=2):  # also by way of nested parts
+        moved = distribute_tensor(given, mesh, source).redistribute(placements=target)
+        close(moved.to_local(), distribute_tensor(given, mesh, target).to_local(), (source, target))
     for x_placements, w_placements in (
         ([Shard(0), Replicate()], [Replicate(), Shard(0)]), ([Shard(0), Shard(1)], [Replicate(), Shard(1)]),
         ([Shard(0), Shard(0)], [Shard(0), Shard(0)]), ([Replicate(), Shard(1)], [Shard(1), Replicate()]),

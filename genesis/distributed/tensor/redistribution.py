@@ -29,7 +29,8 @@ def redistributed(
 ) -> Tensor:
     """This rank's part, in placements `target`, of a tensor of `shape`, from that in placements `source`."""
     steps = [*zip(range(mesh.ndim), source, target, strict=True)]
-    if _shares_an_axis(source) or _shares_an_axis(target):  # nested parts are joined from the last mesh axis on
+    if any(_shares_an_axis((*target[:axis], *source[axis:])) for axis in range(mesh.ndim + 1)):
+        # Nested parts are cut from the first mesh axis on, and joined from the last one on.
         steps = [*[(axis, old, Replicate()) for axis, old, _ in reversed(steps)],
                  *[(axis, Replicate(), new) for axis, _, new in steps]]
     placed = [*source]
