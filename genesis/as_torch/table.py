@@ -374,7 +374,7 @@ NAMES: dict[str, Any] = {
     "torch.cuda.nvtx.range_push": nothing,
     "torch.cuda.nvtx.range_pop": nothing,
     "torch.cuda.nvtx.range": no_effect,
-    "torch.xpu.is_available": no,
+    "torch.xpu.is_available": no, "torch.xpu.is_current_stream_capturing": no,
     "torch.mtia.is_available": no,
     "torch.mps.is_available": no,
     **{f"torch.{name}": kind for name, kind in {**types.KINDS, **environment.STORAGES}.items()},

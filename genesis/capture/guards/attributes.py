@@ -83,6 +83,11 @@ class Attributes(Contents):
                     self.is_still(f"{self._dict_of(value)}[{attribute!r}]", item, f"{label}.{attribute}")
                 elif isinstance(attribute, str):
                     self._attribute(value, attribute, label)
+        if not isinstance(value, type | ModuleType):
+            slots = {name for base in type(value).__mro__ if base.__flags__ & _HEAP_TYPE and not is_librarys(base.__module__)
+                     for name, found in vars(base).items() if isinstance(found, MemberDescriptorType)}
+            for attribute in slots:
+                self._attribute(value, attribute, label)
 
     def _attribute(self, owner: object, attribute: str, label: str) -> None:
         if (id(owner), attribute) in self._guarded or attribute == "__dict__":
@@ -174,7 +179,7 @@ class Attributes(Contents):
         try:
             value = getattr(owner, attribute)
         except AttributeError:
-            self._not_found(owner, attribute, path)
+            self.fail_if(f"hasattr({self.constant(owner)}, {attribute!r})", path)
         else:
             self.visit(f"{self.constant(owner)}.{attribute}", value, path)
 
@@ -183,10 +188,8 @@ class Attributes(Contents):
         attributes = getattr(owner, "__dict__", None)
         seen = self.seen
         if seen.is_dynamic or seen.catches or attribute in seen.tested_for or hasattr(type(owner), "__getattr__"):
-            if isinstance(attributes, dict):
+            if isinstance(attributes, dict):  # else it is missing in the class, which is guarded
                 self._without(owner, attribute, path)
-            elif attribute.isidentifier() and not isinstance(owner, type):
-                self.fail_if(f"hasattr({self.constant(owner)}, {attribute!r})", path)
         else:
             self._failed_lookups.append((owner, attribute, path))
 

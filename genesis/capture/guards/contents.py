@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import operator
@@ -10,6 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection
+from contextvars import ContextVar
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
@@ -93,6 +95,10 @@ class Contents(Lines, ABC):
             self._classes.add(kind)
         elif isinstance(value, CHANGING):
             self._refuse(f"{label} is a {kind.__name__}, whose state is not compared")
+        elif isinstance(value, ContextVar):
+            self.visit(f"{name}.get({self.constant(_NO_VALUE)})", value.get(_NO_VALUE), f"the value of {label}")
+            with contextlib.suppress(LookupError):
+                self.enter(value.get(), f"the default of {label}")
         elif isinstance(value, weakref.ReferenceType):
             self._refuse(f"{label} is a weak reference")
         elif hasattr(kind, "__next__"):
@@ -287,5 +293,6 @@ CALLABLES = (
 )
 PLAIN = {list, tuple, deque, dict, defaultdict, OrderedDict, MappingProxyType, set, frozenset}
 UNKNOWN = "which is not known to be a function of its arguments"
+_NO_VALUE = slice(None)  # of a context variable
 _LINK = "_lru_list_elem"  # internal links of a cache
 _ACCESS = ("__len__", "__iter__", "__getitem__", "keys")

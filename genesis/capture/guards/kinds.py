@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import collections
 import collections.abc
+import contextvars
 import enum
 import functools
 import itertools
@@ -46,7 +47,7 @@ _KNOWN = frozenset({
     types.ModuleType, types.SimpleNamespace, types.MappingProxyType, types.CodeType, types.GeneratorType, types.GenericAlias,
     types.UnionType, types.DynamicClassAttribute, types.CellType, enum.auto, re.Pattern, re.Match,
     np.ndarray, np.generic, np.dtype, np.ufunc, *[kind for kind in vars(np).values() if isinstance(kind, type)],
-    type(np.mean), array.array, memoryview, typing.Generic, TUPLE_FIELD, _ABSTRACT,
+    type(np.mean), array.array, memoryview, typing.Generic, TUPLE_FIELD, _ABSTRACT, contextvars.ContextVar, contextvars.Token,
 } - {np.memmap, np.nditer, np.vectorize, np.flatiter})
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _positions: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()  # of the first unknown base in a class's MRO
@@ -56,9 +57,9 @@ _OWN = ("__dict__", "__weakref__")
 def unknown_base(kind: type) -> type | None:
     """The first class in the MRO of `kind` that is not understood; None if there is none.
 
-    >>> import contextvars, pathlib
-    >>> unknown_base(collections.Counter), unknown_base(pathlib.Path), unknown_base(contextvars.ContextVar)
-    (None, None, <class '_contextvars.ContextVar'>)
+    >>> import pathlib
+    >>> unknown_base(collections.Counter), unknown_base(pathlib.Path), unknown_base(contextvars.Context)
+    (None, None, <class '_contextvars.Context'>)
     """
     position = _positions.get(kind)
     if position is None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import collections
 import functools
 import re
+from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
+    FunctionType,
     GeneratorType,
     MappingProxyType,
     MethodDescriptorType,
@@ -62,7 +64,7 @@ _METHODS: dict[type, frozenset[str]] = {
         int, float, complex, bool, str, bytes, tuple, list, dict, set, frozenset, range, slice, type({}.keys()),
         type({}.values()), type({}.items()), collections.deque, collections.OrderedDict, collections.defaultdict,
         MappingProxyType, re.Pattern, re.Match, GeneratorType, BaseException, property, np.generic, np.dtype, type(None),
-        SimpleNamespace, functools.partial,
+        SimpleNamespace, functools.partial, ContextVar,
     ], _ALL),
     bytearray: _ALL,
     type: frozenset({"mro", "__instancecheck__", "__subclasscheck__"}),
@@ -86,6 +88,9 @@ _NUMPY_MODULES = _names("""
     _nanfunctions_impl _arraypad_impl _polynomial_impl _shape_base_impl _stride_tricks_impl _twodim_base_impl
     _type_check_impl _ufunclike_impl _scimath_impl mixins array_utils _array_utils_impl _utils
 """)
+_PARTS = {  # classes and functions of other modules
+    "inspect": ("Signature", "Parameter", "BoundArguments"), "os": ("_Environ", "_createenviron"),
+}
 Builtin = BuiltinFunctionType | MethodDescriptorType | WrapperDescriptorType | MethodWrapperType | ClassMethodDescriptorType
 
 
@@ -107,18 +112,19 @@ def is_known_function(function: object) -> bool:
         return unknown_base(owner) is None
     kind = owner if isinstance(owner, type) else type(owner)
     for base in kind.__mro__:
-        if name in vars(base):
+        if name in vars(base) and not isinstance(vars(base)[name], FunctionType):  # which may call it by `super()`
             known = _METHODS.get(base, frozenset()) if not issubclass(base, BaseException) else _ALL
             return known is _ALL or name in known
     return isinstance(owner, type) and name in vars(type) and name in _METHODS[type]
 
 
-def is_known_module(name: str) -> bool:
-    """Whether all Python code of a module of the standard library, or of NumPy's, is a function of its arguments.
+def is_known_module(name: str, qualname: str = "") -> bool:
+    """Whether Python code of this qualified name, or all of a module of the standard library or of NumPy's, is a function of
+    its arguments.
 
     >>> [is_known_module(name) for name in ("functools", "numpy.lib.stride_tricks", "random", "os", "numpy.random")]
     [True, True, False, False, False]
     """
     package, _, last = name.rpartition(".")
     return name in _MODULES or (package in ("numpy.core", "numpy._core", "numpy.lib") and last in _NUMPY_MODULES) or (
-        name.startswith("namedtuple_"))
+        name.startswith("namedtuple_")) or qualname.partition(".")[0] in _PARTS.get(name, ())

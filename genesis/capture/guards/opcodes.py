@@ -5,6 +5,7 @@ Code with any other instruction is not replayed.
 
 from __future__ import annotations
 
+import copy
 import dis
 import functools
 import itertools
@@ -49,8 +50,12 @@ DYNAMIC = frozenset({
     "getattr", "hasattr", "vars", "dir", "setattr", "delattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__",
     "__getattr__", "__setattr__", "__delattr__", "__get__", "__set__", "__reduce_ex__", "__getstate__", "__dir__",
 })
-_ASKING = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars", "dir"})
-_NAMED = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"})  # push the value of a name
+# These look up all attributes of `x`. Other objects whose attributes they look up are new.
+_COPYING = frozenset({copy.copy.__code__, copy.deepcopy.__code__, copy._reconstruct.__code__})  # type: ignore[attr-defined]
+_TEXT = frozenset({"str", "repr", "ascii", "format"})
+ASKING = {function.__name__: function for function in (getattr, hasattr, setattr, delattr, vars, dir)}
+_NAMED = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF"})  # push the value of a variable
+Arguments = Sequence[Sequence[dis.Instruction]]  # the instructions that compute each argument of a call
 
 
 @dataclass
@@ -65,9 +70,9 @@ class CodeNames:
         absent: those that need not exist: tested for, or set.
         foreign: attributes of objects other than the first argument.
         imports: (name, level) of modules.
-        dynamic: attributes are looked up by computed names; `of_self`: of the first argument or `wholes` only, if `super` is
-            Python's.
-        wholes: globals whose attributes are looked up by computed names.
+        asks: the arguments of calls such as `getattr(x, name)`, by the offset of the call; none if the name is a constant.
+        owners: variables, never bound anew in the code, whose attributes are looked up by computed names in other ways.
+        dynamic: attributes of others are.
         catches: it continues after an exception, which may show that something is absent.
         unknown: (instruction, line) of the first instruction that is not understood.
     """
@@ -79,9 +84,9 @@ class CodeNames:
     absent: set[str] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
     imports: set[tuple[str, int]] = field(default_factory=set)
-    wholes: set[str] = field(default_factory=set)
+    asks: dict[int, Arguments] = field(default_factory=dict)
+    owners: set[str] = field(default_factory=set)
     dynamic: bool = False
-    of_self: bool = True
     catches: bool = False
     unknown: tuple[str, int] | None = None
 
@@ -100,7 +105,7 @@ def names_in(code: CodeType) -> CodeNames:
     instructions = [i for i in every if i.opname not in _BETWEEN]
     nulled = _before_null(every, instructions)
     caught = 0
-    owner = code.co_varnames[0] if code.co_argcount and not _binds(code, code.co_varnames[0]) else None
+    owner = code.co_varnames[0] if code.co_argcount and not binds(code, code.co_varnames[0]) else None
     line = code.co_firstlineno
     for index, instruction in enumerate(instructions):
         name, value = instruction.opname, instruction.argval
@@ -109,26 +114,36 @@ def names_in(code: CodeType) -> CodeNames:
             found.unknown = found.unknown or (name, line)
         elif name in _OF_GLOBALS or name in _OF_ATTRIBUTES:
             (found.globals if name in _OF_GLOBALS else found.attributes).add(value)
-            called = _is_called(name, instruction.arg or 0) or instruction.offset in nulled
+            called = calls_result(instruction) or instruction.offset in nulled
             searched = index + 1 < len(instructions) and instructions[index + 1].opname == "CONTAINS_OP"
             (found.called if called else found.searched if searched else kept).add(value)
+            if value in _TEXT:
+                found.attributes.add("__qualname__")  # of classes
             if name in _CHANGES:
                 found.absent.add(value)
             if name in _OF_ATTRIBUTES and (index == 0 or instructions[index - 1].argval != owner):
                 found.foreign.add(value)
             if value in DYNAMIC:
-                arguments = _arguments([i for i in every if i.offset > instruction.offset]) if value in _ASKING else []
-                _asked(instructions[: index + 1], arguments, found, owner)
+                if called and name in _OF_GLOBALS and value in ASKING:
+                    _ask([i for i in every if i.offset > instruction.offset], found)
+                elif (whose := _owner(instructions[: index + 1], code)) is not None:
+                    found.owners.add(whose)
+                else:
+                    found.dynamic = True
+        elif name.startswith("FORMAT_"):
+            found.attributes.add("__qualname__")
         elif name == "IMPORT_NAME":
             level = instructions[index - 2].argval
             found.imports.add((value, level if isinstance(level, int) else 0))
         elif name == "MATCH_CLASS":  # looks up names in `__match_args__` and on the stack
             found.attributes.add("__match_args__")
-            found.dynamic, found.of_self = True, False
+            found.dynamic = True
         elif name == "POP_EXCEPT":  # not if a handler ends by raising
             caught += index + 1 == len(instructions) or instructions[index + 1].opname != "RERAISE"
         elif name == "WITH_EXCEPT_START":  # continues if `__exit__` says so, whose call the watch sees
             caught -= 1
+    if code in _COPYING:
+        found.owners, found.dynamic = {"x"}, False
     found.catches = caught > 0
     found.called -= kept | found.searched
     found.searched -= kept | found.absent
@@ -144,66 +159,71 @@ def _before_null(every: list[dis.Instruction], instructions: list[dis.Instructio
     return nulled
 
 
-def _is_called(opname: str, argument: int) -> bool:
+def calls_result(i: dis.Instruction) -> bool:
     """Whether a look-up is followed by a call of the result."""
-    return opname == "LOAD_METHOD" or (opname in ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(argument & 1) and (
-        opname == "LOAD_GLOBAL" or _LOADS_METHODS))
+    can_be_marked = i.opname == "LOAD_GLOBAL" or (i.opname in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and _LOADS_METHODS)
+    return i.opname == "LOAD_METHOD" or (can_be_marked and bool((i.arg or 0) & 1))
 
 
 _LOADS_METHODS = "LOAD_METHOD" not in dis.opmap  # since Python 3.12 LOAD_ATTR does so, marked by a bit
 
 
-def _asked(
-    before: Sequence[dis.Instruction], arguments: Sequence[Sequence[dis.Instruction]], found: CodeNames, first: str | None
-) -> None:
-    """Note what the last instruction looks up: the attribute of `getattr(x, "name")`; `found.dynamic` if a name is computed."""
-    (owner, *rest), (name, *others) = [*arguments, [_END], [_END]][:2]
-    if len(arguments) > 1 and name.opname == "LOAD_CONST" and isinstance(name.argval, str) and not others:
-        found.attributes.add(name.argval)
-        found.absent.add(name.argval)
-        found.foreign.add(name.argval)
-        return
-    found.dynamic = True
-    if owner.opname == "LOAD_GLOBAL" and not rest:
-        found.wholes.add(owner.argval)
-    else:
-        of_self = owner.opname in _NAMED and owner.argval == first and not rest
-        found.of_self = found.of_self and first is not None and (of_self or _is_of(before, first))
+def _ask(following: Sequence[dis.Instruction], found: CodeNames) -> None:
+    """Note what `getattr` or the like, which was just pushed, looks up."""
+    call, arguments = _call(following)
+    names = arguments[1:2]
+    if names and len(names[0]) == 1 and isinstance(names[0][0].argval, str) and names[0][0].opname == "LOAD_CONST":
+        for table in (found.attributes, found.absent, found.foreign):
+            table.add(names[0][0].argval)
+        arguments = []
+    if call is not None:
+        found.asks[call.offset] = arguments
 
 
-def _arguments(following: Sequence[dis.Instruction]) -> list[Sequence[dis.Instruction]]:
-    """The instructions that compute each argument of the call of what was just pushed; none if that is not certain."""
-    following = [i for k, i in enumerate(following) if i.opname not in ("PRECALL", "CACHE") and (k or i.opname != "PUSH_NULL")]
+def _call(following: Sequence[dis.Instruction]) -> tuple[dis.Instruction | None, Arguments]:
+    """The call of what was just pushed, with the instructions that compute each argument; None if that is not certain."""
+    following = [one for k, i in enumerate(following) for one in _parts(i)
+                 if i.opname not in ("PRECALL", "CACHE") and (k or i.opname != "PUSH_NULL")]
     depths: list[int] = []
     depth = 0
     for k, i in enumerate(following):
-        if i.opname == "CALL" and i.arg == depth:
+        if i.opname == "CALL" and i.arg == depth > 0:
             starts = [len(depths) - 1 - depths[::-1].index(number) for number in range(depth)]
-            return [following[start:end] for start, end in itertools.pairwise([*starts, k])]
+            return i, [following[start:end] for start, end in itertools.pairwise([*starts, k])]
         if i.opcode in _JUMPS or depth < (k > 0):
             break
         depths.append(depth)
         depth += -1 - (i.arg or 0) if i.opname == "CALL" else dis.stack_effect(i.opcode, i.arg)
-    return []
+    return None, []
 
 
-def _is_of(before: Sequence[dis.Instruction], first: str) -> bool:
-    """Whether the last instruction looks up an attribute of `super()`, or the `__dict__` of the first argument."""
-    if before[-1].argval == "__dict__":
-        return len(before) > 1 and before[-2].opname in _NAMED and before[-2].argval == first
-    if before[-1].opname == "LOAD_SUPER_ATTR":
-        return [i.argval for i in before[-4:-1]] == ["super", "__class__", first]
-    return [(i.opname, i.argval) for i in before[-3:-1]] == [("LOAD_GLOBAL", "super"), ("CALL", 0)]
+def _parts(instruction: dis.Instruction) -> Sequence[dis.Instruction]:
+    """An instruction, or two for one that loads two variables, since Python 3.13."""
+    if type(instruction.argval) is not tuple or "LOAD_FAST_" not in instruction.opname or "STORE" in instruction.opname:
+        return [instruction]
+    return [instruction._replace(opname="LOAD_FAST", opcode=dis.opmap["LOAD_FAST"], argval=name) for name in instruction.argval]
 
 
-def _binds(code: CodeType, name: str) -> bool:
+def _owner(before: Sequence[dis.Instruction], code: CodeType) -> str | None:
+    """The variable of which the last instruction looks up the `__dict__`, or an attribute of `super()`; None for another."""
+    name: str | None = None
+    last, first = before[-1], code.co_varnames[0] if code.co_argcount else None
+    if last.argval == "__dict__":
+        name = before[-2].argval if len(before) > 1 and before[-2].opname in _NAMED else None
+    elif last.opname == "LOAD_SUPER_ATTR":
+        name = first if [i.argval for i in before[-4:-1]] == ["super", "__class__", first] else None
+    elif [(i.opname, i.argval) for i in before[-3:-1]] == [("LOAD_GLOBAL", "super"), ("CALL", 0)]:
+        name = first
+    is_kept = name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] and not binds(code, str(name))
+    return name if is_kept or name in code.co_freevars else None
+
+
+def binds(code: CodeType, name: str) -> bool:
     """Whether code, or a function within it, binds an argument of that name anew."""
-    binds = any(i.opname.startswith(_BINDING) and name in (i.argval if type(i.argval) is tuple else (i.argval,))
-                for i in dis.get_instructions(code))
     inner = [one for one in code.co_consts if isinstance(one, CodeType) and name in one.co_freevars]
-    return binds or any(_binds(one, name) for one in inner)
+    return any(i.opname.startswith(_BINDING) and name in (i.argval if type(i.argval) is tuple else (i.argval,))
+               for i in dis.get_instructions(code)) or any(binds(one, name) for one in inner)
 
 
 _BINDING = ("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")
 _JUMPS = frozenset(dis.hasjrel + dis.hasjabs)
-_END = next(dis.get_instructions(compile("None", "", "eval")))

@@ -12,12 +12,12 @@ import importlib.util
 import operator
 import sys
 from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 
 from genesis.capture.guards.attributes import MISSING, Attributes
 from genesis.capture.guards.contents import UNKNOWN
 from genesis.capture.guards.kinds import is_librarys
-from genesis.capture.guards.opcodes import CodeNames, names_in
+from genesis.capture.guards.opcodes import ASKING, CodeNames, names_in
 
 
 class Guards(Attributes):
@@ -28,8 +28,8 @@ class Guards(Attributes):
     def code(self, code: CodeType, own: bool, of_any: bool) -> None:
         """`code` is about to run: guard the attributes that it names, of all objects, and its functions' cells.
 
-        `own`: it is user code or runs on its behalf, and may look attributes up by computed names. `of_any`: not
-        only of its first argument.
+        `own`: it is user code or runs on its behalf, and may look attributes up by computed names. `of_any`: those of the
+        variables that it names as well.
         """
         self.seen.ran.add(code)
         names = names_in(code)
@@ -37,21 +37,47 @@ class Guards(Attributes):
         if own:
             self._understand(code, names)
             self._keep(names)
-            new = names.absent - self.seen.tested_for
-            self.seen.tested_for |= names.absent
             if names.catches:
                 self.catch()
-            if new:
+            if new := names.absent - self.seen.tested_for:
+                self.seen.tested_for |= new
                 self._guard_missing(new)
-            if names.dynamic and (not names.of_self or of_any):
+            if names.dynamic or of_any:
                 self.look_up_any()
-        strings = (c for c in code.co_consts if own and names.dynamic and isinstance(c, str))
+        strings = (c for c in code.co_consts if own and (names.dynamic or names.owners) and isinstance(c, str))
         self._look_for({*names.attributes, *strings}, own)
         for function in self._functions.get(code, ()):
             self._cells(function)
 
+    def asked(self, owner: object, name: object) -> None:
+        """Code looks up an attribute by a computed name: guard it like one that the code names."""
+        if type(name) is str:
+            names = CodeNames(attributes={name}, absent={name})
+            self._open(names)
+            self._keep(names)
+            self.seen.tested_for |= names.absent
+            self._guard_missing(names.absent)
+            self._look_for(names.attributes, True)
+        elif id(owner) in self._entered:
+            self.whole(owner)
+        else:
+            self.look_up_any()
+
+    def signature(self, function: object) -> bool:
+        """Guard what `inspect.signature` reads in a function; False if it reads more, as of a class."""
+        functions, inner = [], function
+        while isinstance(inner, FunctionType | MethodType):
+            functions.append(inner)
+            inner = getattr(inner, "__wrapped__", None)
+        for one in functions if inner is None else ():
+            self.enter(one, label := f"the signature of {one.__name__}")
+            for name in ("__signature__", "__wrapped__", "__annotations__"):
+                self.seen.tested_for.add(name)
+                self._attribute(getattr(one, "__func__", one), name, label)
+        return inner is None
+
     def look_up_any(self) -> None:
-        """Names are computed: guard all attributes of all objects."""
+        """Guard all attributes of all objects."""
         if not self.seen.is_dynamic:
             self.seen.is_dynamic = True
             for value, label in [*self._objects]:
@@ -126,6 +152,8 @@ class Guards(Attributes):
             if (id(namespace), key) in self._guarded:
                 continue
             self._guarded.add((id(namespace), key))
+            if key in ASKING and namespace.get(key, _builtins.get(key)) is not ASKING[key]:
+                self.look_up_any()
             if key in namespace:
                 self.variable(f"{name}[{key!r}]", namespace[key], f"global {key}")
                 continue
@@ -134,8 +162,6 @@ class Guards(Attributes):
                 value = self._builtins[key] = _builtins.get(key, MISSING)
                 if value is not MISSING:
                     self.enter(value, f"global {key}")
-        for key in names.wholes:
-            self.whole(namespace.get(key))
         for key, level in names.imports:
             self._imported(key, level, namespace)
 

@@ -7,8 +7,10 @@ by their marks (`ir/replayable.py`).
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import gc
+import inspect
 import logging
 import sys
 from collections.abc import Callable
@@ -17,8 +19,9 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from genesis.amp.grad_scaler import GradScaler
 from genesis.autograd.grad_manager import GradManager
 from genesis.capture.guards.known_functions import is_known_function, is_known_module
-from genesis.capture.guards.opcodes import names_in
+from genesis.capture.guards.opcodes import ASKING, binds, names_in
 from genesis.capture.guards.python_state import UNKNOWN, Guards
+from genesis.capture.record.computed_names import UNCERTAIN, passed
 from genesis.capture.record.origins import LIBRARY, origin_of, origins
 from genesis.ir.annotations import Options
 from genesis.ir.replayable import is_replayable
@@ -35,6 +38,8 @@ _LEVELS = {  # of what loggers write; 0 for an argument
 _MANAGING = {"__enter__", "__exit__", "backward"}
 _SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
 _WRAPPING = functools.update_wrapper.__code__
+_COPIED = copyreg.__newobj__.__code__  # type: ignore[attr-defined]
+_SIGNATURE = inspect.signature.__code__
 _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions within one expression
 _MAKING = {"__init__", "__new__", "__post_init__"}
 
@@ -65,6 +70,8 @@ class Watch:
         if self._away is None:  # fast path: the hook runs at every event, nearly all of no interest
             code = frame.f_code
             if event != "call":
+                if code is _COPIED and event == "return":
+                    self._fresh[id(argument)] = argument
                 if event != "c_call" or origins.get(code.co_filename) in LIBRARY:
                     return
             elif code.co_name not in self._called and origins.get(code.co_filename) == "genesis":
@@ -85,6 +92,8 @@ class Watch:
         if event == "c_call":
             if origin == "user" and not is_known_function(argument):
                 self._refuse(f"it calls {getattr(argument, '__qualname__', argument)}, {UNKNOWN}")
+            if any(argument is function for function in ASKING.values()):
+                self._asks(frame, origin)
         elif event != "call":
             return
         elif origin == "standard":
@@ -95,6 +104,16 @@ class Watch:
             if origin != "genesis" and self._away is None:
                 self._python(frame, code, origin)
 
+    def _asks(self, frame: FrameType, origin: str) -> None:
+        """The user's code, or Python's for it, calls `getattr` or the like: guard what it asks for."""
+        arguments = names_in(frame.f_code).asks.get(frame.f_lasti)
+        if arguments == [] or (origin == "standard" and not self._is_called_by_user(frame)):
+            return  # the name is a constant
+        owner, name, *_ = [*passed(arguments or (), frame), UNCERTAIN, UNCERTAIN]
+        self._guards.asked(type(owner) if id(owner) in self._fresh else owner, name)
+        if isinstance(name, str) and (owner is UNCERTAIN or isinstance(owner, Tensor)):
+            self._private({name}, origin)
+
     def _standard(self, frame: FrameType, code: CodeType) -> None:
         """Code of the standard library or NumPy: it reads the user's objects on the user's behalf."""
         self._leaves(frame, code)
@@ -104,16 +123,17 @@ class Watch:
             frame.f_locals["updated"] is functools.WRAPPER_UPDATES  # attributes that it copies are guarded where they are used
         ):
             return
-        known, dynamic = code in self._known, code.co_argcount > 0 and names_in(code).dynamic
-        if (known and not dynamic) or not self._is_called_by_user(frame):
+        if not self._is_called_by_user(frame):
             return
-        if dynamic:
-            self._guards.whole(frame.f_locals.get(code.co_varnames[0]))
-        if known:
+        if code is _SIGNATURE and self._guards.signature(frame.f_locals["obj"]):
+            self._away = frame
+            return
+        self._whole(frame, code)
+        if code in self._known:
             return
         self._known.add(code)
         module = frame.f_globals.get("__name__", "")
-        if not is_known_module(module):
+        if not is_known_module(module, code.co_qualname):
             self._refuse(f"it calls {code.co_name} of {module}, {UNKNOWN}")
         if module.partition(".")[0] != "numpy":
             self._guards.code(code, True, False)
@@ -147,7 +167,7 @@ class Watch:
             else:
                 self._guards.library_globals(code, frame.f_globals)
             names = names_in(code)
-            of_any = names.dynamic and (isinstance(first, ModuleType) or "super" in frame.f_globals)
+            of_any = bool(names.owners) and (isinstance(first, ModuleType) or "super" in frame.f_globals)
             self._guards.code(code, origin == "user", of_any)
             self._private(names.foreign if not isinstance(first, Tensor) else names.attributes, origin)
         # Code that checks types would tell a Number from a number: it gets a plain number, which is then a constant.
@@ -160,8 +180,23 @@ class Watch:
                 self._fresh[id(first)] = first
             elif id(first) not in self._fresh:
                 self._guards.enter(first, type(first).__name__)
-        if origin == "user" and code.co_argcount and names_in(code).dynamic:
-            self._guards.whole(first)
+        if origin == "user":
+            self._whole(frame, code)
+
+    def _whole(self, frame: FrameType, code: CodeType) -> None:
+        """Guard all attributes of the variables of which code may look up any."""
+        for name in names_in(code).owners:
+            if name in code.co_freevars and not self._is_kept(frame, name):
+                self._guards.look_up_any()
+            else:
+                self._guards.whole(frame.f_locals.get(name))
+
+    def _is_kept(self, frame: FrameType, name: str) -> bool:
+        """Whether a variable of a comprehension is an argument of the function around it that is never bound anew."""
+        caller = frame.f_back
+        outer = caller and caller.f_code
+        return outer is not None and frame.f_code.co_name in _IN_PLACE and frame.f_code in outer.co_consts and (
+            name in outer.co_varnames[: outer.co_argcount]) and not binds(outer, name)
 
     def _users(self, frame: FrameType, code: CodeType) -> None:
         """User code runs for the first time: guard its globals and the variables of its closure."""

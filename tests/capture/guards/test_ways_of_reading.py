@@ -7,15 +7,12 @@ import abc
 import builtins
 import collections
 import contextlib
-import contextvars
 import copy
 import ctypes
 import dataclasses
 import enum
 import functools
 import importlib
-import logging
-import operator
 import os
 import sqlite3
 import sys
@@ -103,31 +100,6 @@ class Numbered:
         raise AttributeError(name)
 
 
-class Pointed:
-    @property
-    def place(self):
-        return world.point
-
-    def __neg__(self):
-        return world.point
-
-
-class Holder(Pointed):
-    def read(self, name):
-        return getattr(-self, name)
-
-    def read_super(self, name):
-        return getattr(super().place, name)
-
-    def read_bound(self, name):
-        def bind():
-            nonlocal self
-            self = world.point
-
-        bind()
-        return getattr(self, name)
-
-
 class World:
     """What the cases read and change: new for each."""
 
@@ -136,9 +108,8 @@ class World:
         self.members, self.by_key = {Point.__new__(Point)}, {Derived(): 1.0}
         for point in self.members:
             point.__dict__.update(a=3.0, b=1.0)
-        self.slotted, self.holder = Slotted(), Holder()
+        self.slotted = Slotted()
         self.slotted.gain = 2.0
-        self.context = contextvars.ContextVar("by", default=2.0)
         self.weak = weakref.WeakValueDictionary(d=self.derived)
         self.pointer = ctypes.c_double(2.0)
         self.database = sqlite3.connect(":memory:")
@@ -344,7 +315,6 @@ WAYS = {
     "a truth of the user's": (lambda x: x * (3 if world.derived else 4), put(Base, "__bool__", lambda *_: False)),
     "what __getattr__ makes": (lambda x: x * world.numbered.made, put(the("numbered"), "made", 5.0)),
     "__getattr__ itself": (lambda x: x * world.numbered.made, put(Numbered, "__getattr__", lambda *_: 5.0)),
-    "a context variable": (lambda x: x * world.context.get(), lambda: world.context.set(5.0)),
     "a file": (lambda x: x * float(world.path.read_text()), lambda: world.path.write_text("5")),
     "an opened file": (lambda x: x * float(open(world.path).read())  # noqa: SIM115
                       , lambda: world.path.write_text("5")),
@@ -383,32 +353,6 @@ WAYS = {
                           put(Point, "__len__", lambda self: 3)),
     "what is registered as abstract": (lambda x: x * (2 if isinstance(world.point, Registered) else 3),
                                        lambda: Registered.register(Point)),
-    "by an attribute's path": (lambda x: x * operator.attrgetter("point.b")(world), put(the("point"), "b", 5.0)),
-    "a method by its name": (lambda x: x * operator.methodcaller("gain")(world.derived), put(
-        Derived, "gain", lambda self: 5.0)),
-    "vars": (lambda x: x * vars(world.point)["b"], put(the("point"), "b", 5.0)),
-    "__dict__": (lambda x: x * world.point.__dict__["b"], put(the("point"), "b", 5.0)),
-    "object.__getattribute__": (lambda x: x * object.__getattribute__(world.point, "b"), put(the("point"), "b", 5.0)),
-    "a module's attribute by its name": (lambda x: x * getattr(sys.modules[__name__], "Colo" + "ur").RED.value, set_global(
-        "Colour", types.SimpleNamespace(RED=types.SimpleNamespace(value=7)))),
-    "an attribute of a module by its name": (lambda x: getattr(F, "re" + "lu")(x - 1), put(F, "relu", lambda x: x * 7)),
-    "an attribute of an item by its name": (lambda x: x * getattr([world.point][0], LAST), put(the("point"), "b", 5.0)),
-    "an attribute of a global's item by its name": (lambda x: x * getattr(worlds[0], POINT).b, put(the("point"), "b", 5.0)),
-    "an attribute of a result by its name": (lambda x: x * getattr(the_point(), LAST), put(the("point"), "b", 5.0)),
-    "an attribute of an operator's result by its name": (lambda x: x * world.holder.read(LAST), put(the("point"), "b", 5.0)),
-    "an attribute by its name, of what super() has": (lambda x: x * world.holder.read_super(LAST), put(the("point"), "b", 5.0)),
-    "an attribute by its name, of what a closure binds anew": (lambda x: x * world.holder.read_bound(LAST), put(
-        the("point"), "b", 5.0)),
-    "getattr by another name": (lambda x: x * asked(world.point, LAST), put(the("point"), "b", 5.0)),
-    "getattr by an item": (lambda x: x * asking[0](world.point, LAST), put(the("point"), "b", 5.0)),
-    "getattr of a partial": (lambda x: x * of_point(LAST), lambda: setattr(of_point.args[0], "b", of_point.args[0].b + 1)),
-    "getattr by a default": (lambda x, ask=getattr: x * ask(world.point, LAST), put(the("point"), "b", 5.0)),
-    "object.__getattribute__ by another name": (lambda x: x * attribute_of(world.point, LAST), put(the("point"), "b", 5.0)),
-    "attrgetter by another name": (lambda x: x * getter(LAST)(world.point), put(the("point"), "b", 5.0)),
-    "an attribute of a logger by its name": (lambda x: x * getattr(log, LEVEL), lambda: log.setLevel(log.level + 1)),
-    "whether a logger writes": (lambda x: x * (2 if log.isEnabledFor(30) else 3), lambda: log.setLevel(40)),
-    "whether a logger writes, by its parent": (lambda x: x * (2 if below.isEnabledFor(30) else 3), lambda: log.setLevel(40)),
-    "whether any logger writes": (lambda x: x * (2 if below.isEnabledFor(30) else 3), lambda: logging.disable(40)),
     "mapped": (lambda x: x * sum(map(os.path.exists, [world.path])), lambda: world.path.unlink()),
     "globals()": (lambda x: x * globals()["scale_of_ways"], set_global("scale_of_ways", 5.0)),
     "the frame": (lambda x: x * sys._getframe().f_globals["scale_of_ways"], set_global("scale_of_ways", 5.0)),
@@ -419,18 +363,6 @@ WAYS = {
     "a default dictionary's factory": (lambda x: x * factory(), set_global("factory", lambda: 3.0)),
 }
 scale_of_ways = 2.0
-LAST, POINT, LEVEL = "b", "point", "level"
-worlds = [world]
-asked, attribute_of, getter = getattr, object.__getattribute__, operator.attrgetter
-asking, of_point = [getattr], functools.partial(getattr, Point())
-log = logging.getLogger(__name__)
-below = log.getChild("below")
-
-
-def the_point():
-    return world.point
-
-
 def factory():
     return 2.0
 
@@ -457,9 +389,7 @@ def _as_it_was(tmp_path):
     owners = [Meta, Base, Derived, Fixed, Numbered, Point, Kept, plain, builtins, genesis.Tensor, F, genesis, nn.Module]
     before = [dict(vars(owner)) for owner in owners]
     names, value, defaults = dict(globals()), X.clone(), Point.__init__.__defaults__
-    log.setLevel(2)
     yield
-    logging.disable(logging.NOTSET)
     Point.__init__.__defaults__ = defaults
     for owner, attributes in zip(owners, before, strict=True):
         for name in [*vars(owner)]:
@@ -496,87 +426,3 @@ def test_a_class_that_was_given_what_it_had_is_looked_at_again(kind):
         kind.size = value
         np.testing.assert_array_equal(compiled(X).numpy(), X.numpy() + np.float32(value))
     del kind.size
-
-
-def test_messages_of_a_level_that_is_not_written_do_not_prevent_replays_until_they_are(monkeypatch):
-    def call(x):
-        log.debug("%s of %s", "call", x.shape)
-        log.log(15, "again")
-        return x * 2
-
-    written = []
-    monkeypatch.setattr(log, "filter", lambda record: written.append(record.getMessage()))
-    log.setLevel(20)
-    compiled = genesis.compile(call)
-    for _ in range(4):
-        assert compiled(X).tolist() == [0, 2, 4]
-    [entry] = compiled.entries
-    assert entry.replays == 3 and not written
-    log.setLevel(12)
-    for _ in range(3):
-        assert compiled(X).tolist() == [0, 2, 4]
-    assert written == ["again"] * 3 and entry.replays == 3
-
-
-class Watched(genesis.nn.Module):
-    """Looks its attributes up by computed names through `super()`."""
-
-    def __init__(self):
-        super().__init__()
-        self.factor = 2.0
-
-    def __getattribute__(self, name):
-        return super().__getattribute__(name)
-
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
-
-    def forward(self, x):
-        return x * self.factor
-
-
-not_understood = iter([1])  # would be refused, if any attribute of any object could be looked up
-
-
-class Table:
-    moves = not_understood
-
-
-table, field = Table(), "factor"
-
-
-def test_a_class_that_asks_super_for_computed_names_reads_its_own_attributes_alone():
-    module = Watched()
-
-    def call(x):
-        log.name, table.__class__  # noqa: B018
-        return module(x)
-
-    compiled, x = genesis.compile(call), genesis.ones(2)
-    assert [compiled(x).tolist() for _ in range(3)] == [[2, 2]] * 3
-    assert len(compiled.entries) == 1 and not compiled.refusals
-    module.factor = 3.0
-    assert compiled(x).tolist() == [3, 3]
-
-
-def test_loggers_among_objects_whose_attributes_are_looked_up_by_computed_names():
-    handler = logging.StreamHandler()  # has a lock and a stream
-    log.addHandler(handler)
-    try:
-        settings = types.SimpleNamespace(factor=2.0)
-
-        def call(x):
-            for name in (field,):
-                x = x * getattr([settings][0], name)
-            return x if log.disabled else x + 0
-
-        compiled, x = genesis.compile(call), genesis.ones(2)
-        assert [compiled(x).tolist() for _ in range(3)] == [[2, 2]] * 3
-        assert len(compiled.entries) == 1 and not compiled.refusals, compiled.refusals
-        settings.factor = 3.0
-        assert compiled(x).tolist() == [3, 3]
-        log.disabled = True
-        assert compiled(x).tolist() == [3, 3] and compiled.missed.endswith("log.disabled")
-    finally:
-        log.removeHandler(handler)
-        log.disabled = False
