@@ -10,6 +10,7 @@ import array
 import collections
 import collections.abc
 import contextvars
+import dataclasses
 import enum
 import functools
 import itertools
@@ -83,6 +84,22 @@ def is_of_python(kind: type) -> bool:
         if isinstance(value, types.BuiltinFunctionType) and value.__self__ is kind:
             return False
     return True
+
+
+def data_base(kind: type) -> type | None:
+    """`OrderedDict`, `dict`, `list` or `object`, if a class only adds Python and attributes to it; None for another class.
+
+    An instance of such a class is its items and its `__dict__`.
+
+    >>> data_base(collections.UserDict), data_base(type("Own", (dict,), {})), data_base(dict), data_base(KeyError)
+    (<class 'object'>, <class 'dict'>, None, None)
+    """
+    base = next(base for base in (collections.OrderedDict, dict, list, object) if issubclass(kind, base))
+    added = [one for one in kind.__mro__ if one is not typing.Generic and not issubclass(base, one)]
+    if not added or issubclass(kind, BaseException | np.generic | enum.Enum) or hasattr(kind, "__del__"):
+        return None
+    is_users = dataclasses.is_dataclass(kind) or not any(is_librarys(one.__module__) for one in added)
+    return base if is_users and all(is_of_python(one) and not vars(one).get("__slots__") for one in added) else None
 
 
 def is_librarys(module: object) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict, UserDict, UserList
+from collections.abc import Mapping
 from typing import Any
 
 from genesis.capture.record.recorder import Recorder
@@ -26,6 +28,7 @@ class Arguments:
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
         self._dynamic = dynamic
         self.containers: set[int] = set()
+        self.taken: list[Tree] = []  # objects of the user's whose parts are leaves
         self._within: list[Tree] = []  # the containers on the way to what is taken now
         self.args: Positional = self._take("args", args, "the arguments")
         self.kwargs: Options = self._take("kwargs", kwargs, "the keyword arguments")
@@ -33,6 +36,7 @@ class Arguments:
     def forget(self) -> None:
         """Drop the arguments after the call."""
         self.args, self.kwargs = (), {}
+        self.taken.clear()
 
     def add(self, expression: str, tensor: Tensor, label: str) -> int:
         """Add what `expression` finds as a leaf; returns its number."""
@@ -86,14 +90,19 @@ class Arguments:
                 return value
             self.numbers.add(len(self.leaves) - 1)
             return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
-        if isinstance(value, tuple | list | dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        is_data = isinstance(value, tuple | list | dict | UserDict | UserList)
+        if is_data or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
             if any(value is outer for outer in self._within):
                 self._recorder.refuse("an argument contains itself")
                 return value
             self._within.append(value)
-            taken = self._take_items(self._container(expression, value, label), value, label)
+            name = self._container(expression, value, label)
+            if type(value) in (tuple, list, dict) or hasattr(value, "_fields"):
+                value = self._take_items(name, value, label)
+            else:
+                self._take_object(name, value, label)
             self._within.pop()
-            return taken
+            return value
         name = guards.constant(value)
         compared = isinstance(value, str | bytes | complex)
         self._fail_if(f"(v := {expression}) is not {name}" + (f" and differs(v, {name})" if compared else ""), label)
@@ -101,13 +110,7 @@ class Arguments:
         return value
 
     def _take_items(self, name: str, value: Tree, label: str) -> Tree:
-        """`_take` for the items of a dict, list, tuple or dataclass, which has a name already."""
-        if not isinstance(value, tuple | list | dict):
-            dynamic, self._dynamic = self._dynamic, False  # a user's object: its numbers are compared
-            for field in dataclasses.fields(value):
-                self._take(f"{name}.{field.name}", getattr(value, field.name), f"{label}.{field.name}")
-            self._dynamic = dynamic
-            return value
+        """`_take` for the items of a dict, list or tuple, which has a name already."""
         if isinstance(value, dict):
             keys = self._recorder.guards.constant([*value])
             self._fail_if(f"[*{name}] != {keys}" if value else name, f"the keys of {label}")
@@ -118,3 +121,33 @@ class Arguments:
         if all(a is b for a, b in zip(taken, value, strict=True)):
             return value
         return type(value)(*taken) if hasattr(value, "_fields") else type(value)(taken)
+
+    def _take_object(self, name: str, value: Tree, label: str) -> None:
+        """`_take` for an instance of a class of the user's: its items and attributes, whose numbers are compared."""
+        guards, dynamic, self._dynamic = self._recorder.guards, self._dynamic, False
+        guards.enter(type(value), f"the class of {label}")
+        self.taken.append(value)
+        base: Any = next(kind for kind in (OrderedDict, dict, list, tuple, object) if isinstance(value, kind))
+        of_base = guards.constant(base)
+        if isinstance(value, dict):
+            self._take_keyed(f"{of_base}.keys({name})", f"{of_base}.__getitem__({name}, {{}})", dict(base.items(value)), label)
+        elif isinstance(value, list | tuple):
+            self._fail_if(f"{of_base}.__len__({name}) != {base.__len__(value)}", f"the length of {label}")
+            for i, item in enumerate(base.__iter__(value)):
+                self._take(f"{of_base}.__getitem__({name}, {i})", item, f"{label}[{i}]")
+        if isinstance(attributes := getattr(value, "__dict__", None), dict):
+            self._take_keyed(f"{name}.__dict__", f"{name}.__dict__[{{}}]", attributes, label)
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)} if (
+            dataclasses.is_dataclass(value)) else {}
+        slots = {slot for kind in type(value).__mro__ for slot in vars(kind).get("__slots__", ())} - {"__dict__", "__weakref__"}
+        if not slots <= fields.keys():
+            self._recorder.refuse(f"{label} has slots")
+        for slot in slots & fields.keys():
+            self._take(f"{name}.{slot}", fields[slot], f"{label}.{slot}")
+        self._dynamic = dynamic
+
+    def _take_keyed(self, keys: str, item: str, values: Mapping[Any, Any], label: str) -> None:
+        name = self._recorder.guards.constant([*values])
+        self._fail_if(f"[*{keys}] != {name}", f"the keys of {label}")
+        for i, (key, value) in enumerate(values.items()):
+            self._take(item.format(f"{name}[{i}]"), value, f"{label}[{key!r}]")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from genesis.capture.guards.kinds import data_base
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Leaves, Source, Values
 from genesis.capture.record.sources import copied
@@ -84,7 +85,8 @@ class Results:
         self._given = len(recorder.arguments.leaves)
         self.former_gradients: list[Source] = []
         self._recipes: dict[int, Recipe] = {}
-        self._containers, self._new_containers = containers, set[int]()
+        self._containers = containers
+        self._new_containers: dict[int, tuple[str, Any] | None] = {}  # None: while it is described
         self.gradients: list[tuple[Source, Recipe | None]] = []
         for tensor, state in recorder.states.items():
             gradient, source = tensor._grad, recorder.source_of(tensor)
@@ -126,19 +128,28 @@ class Results:
             recorder.refuse("a container that was given is returned")
         if recorder.guards.has_entered(value):  # from before the call: guards compare its contents
             return "same", value
-        if not isinstance(value, tuple):
-            if id(value) in self._new_containers:
-                recorder.refuse("a container is returned in two places")
-                return "same", None
-            self._new_containers.add(id(value))
+        if isinstance(value, tuple):
+            return self._describe_parts(value)
+        if id(value) not in self._new_containers:
+            self._new_containers[id(value)] = None
+            self._new_containers[id(value)] = self._describe_parts(value)
+        known = self._new_containers[id(value)]
+        if known is None:
+            recorder.refuse("a container is returned that contains itself")
+        return known or ("same", None)
+
+    def _describe_parts(self, value: Any) -> tuple[str, Any]:
         if type(value) in (list, tuple) or hasattr(value, "_fields"):
             kind = partial(tuple.__new__, type(value)) if hasattr(value, "_fields") else type(value)
             return "sequence", (kind, [self._describe(item) for item in value])
         if type(value) is dict:
             return "mapping", {key: self._describe(item) for key, item in value.items()}
-        if dataclasses.is_dataclass(value):
-            return "object", (type(value), {name: self._describe(item) for name, item in vars(value).items()})
-        recorder.refuse(f"it returns a {type(value).__name__}")
+        kind, base = type(value), data_base(type(value))
+        if base is not None:
+            items = dict(base.items(value)) if issubclass(base, dict) else {}
+            names, held = [*vars(value)], [*(base.__iter__(value) if base is list else items.values()), *vars(value).values()]
+            return "object", (partial(object_of, kind, base, [*items], names), [*map(self._describe, held)])
+        self._recorder.refuse(f"it returns a {type(value).__name__}")
         return "same", None
 
     def _describe_tensor(self, tensor: Tensor) -> tuple[str, Any]:
@@ -147,8 +158,8 @@ class Results:
             if id(tensor) in self._containers or recorder.guards.has_entered(tensor):
                 recorder.refuse("a tensor is returned that was given, and is made of several")
             parts = dict(tensor.part_tensors())
-            return "object", (type(tensor), {
-                name: self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(tensor).items()})
+            return "object", (partial(object_of, type(tensor), object, [], [*vars(tensor)]), [
+                self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(tensor).items()])
         if tensor not in recorder.states:
             return "made", self._recipe(tensor)
         source = recorder.source_of(tensor)
@@ -218,8 +229,8 @@ class Results:
         return *leaves, *[find(source, leaves) for source in self.former_gradients]
 
 
-def build(description: tuple[str, Any], values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Any:
-    """The return value, or a part of it, from results of programs and a call's leaves; `made` are the tensors built so far."""
+def build(description: tuple[str, Any], values: Values, leaves: Leaves, made: dict[int, Any]) -> Any:
+    """The return value, or a part of it, from results of programs and a call's leaves; `made` is what was built so far."""
     how, what = description
     part = partial(build, values=values, leaves=leaves, made=made)
     if how == "made":
@@ -232,10 +243,15 @@ def build(description: tuple[str, Any], values: Values, leaves: Leaves, made: di
         return leaves[what]
     if how == "item":
         return part(what).item()
+    if id(what) in made:  # a container that is returned in two places
+        return made[id(what)]
     if how == "mapping":
-        return {key: part(item) for key, item in what.items()}
-    kind, items = what
-    return kind([*map(part, items)]) if how == "sequence" else object_of(kind, [*items], *map(part, items.values()))
+        result = {key: part(item) for key, item in what.items()}
+    else:
+        kind, items = what
+        result = kind([*map(part, items)]) if how == "sequence" else kind(*map(part, items))
+    made[id(what)] = result
+    return result
 
 
 def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
@@ -260,11 +276,14 @@ def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int,
     return result
 
 
-def object_of(kind: type, names: Sequence[str], *values: object) -> Any:
-    """An instance with these attributes."""
-    result: Any = object.__new__(kind)
-    for name, value in zip(names, values, strict=True):
-        object.__setattr__(result, name, value)
+def object_of(kind: type, base: Any, keys: Sequence[object], names: Sequence[str], *values: object) -> Any:
+    """An instance of a class derived from `base`, with these items, then these attributes."""
+    result, count = base.__new__(kind), len(values) - len(names)
+    if base is list:
+        base.extend(result, values[:count])
+    for key, value in zip(keys, values, strict=False):
+        base.__setitem__(result, key, value)
+    result.__dict__.update(zip(names, values[count:], strict=True))
     return result
 
 

@@ -69,7 +69,7 @@ def record(
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
-        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled)
+        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled, arguments.taken)
         try:
             try:
                 with watch:

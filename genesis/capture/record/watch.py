@@ -13,7 +13,7 @@ import gc
 import inspect
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FrameType, FunctionType, ModuleType
 
 from genesis.amp.grad_scaler import GradScaler
@@ -47,14 +47,18 @@ _MAKING = {"__init__", "__new__", "__post_init__"}
 class Watch:
     """A context in which this thread's calls are watched."""
 
-    def __init__(self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None]) -> None:
+    def __init__(
+        self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None],
+        taken: Iterable[object] = (),
+    ) -> None:
         self._guards = guards
         self._refuse = refuse
         self._schedule = schedule
         self._called = guards.seen.called  # names of the library's functions that the user's code may call
         self._known: set[CodeType] = set()
         self._owners: set[int] = set()
-        self._fresh: dict[int, object] = {}  # objects made by the call
+        # Objects made by the call, and arguments that are compared part by part.
+        self._fresh: dict[int, object] = {id(one): one for one in taken}
         self._made: set[CodeType] = set()  # code of functions made by the call
         self._away: FrameType | None = None  # of a scheduler's step, which a replay repeats, or a logger: not guarded
         # The user's profiler sees the start of `__enter__` and the end of `__exit__`, and nothing in between.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from genesis.capture.record.results import Recipe, Results, array_in, object_of
+from genesis.capture.record.results import Recipe, Results, array_in
 from genesis.capture.replay.native_slots import NativeStep
 from genesis.execution.result_words import ResultWords, word_address
 from genesis.runtime.instructions import Instructions, Register
@@ -25,6 +25,7 @@ class NativeResults:
         self._arrays: dict[tuple[int, int], Register] = {}
         self._owners: Counter[Register] = Counter()
         self._storages: dict[int, Register] = {}
+        self._containers: dict[int, Register] = {}
 
     def build(self, tree: tuple[str, Any]) -> Register:
         """The register of the return value, or of a part of it."""
@@ -39,11 +40,17 @@ class NativeResults:
             return self._leaves[what[1]] if what[0] == "leaf" else code.constant(what[1].tensor)
         if how == "same":
             return code.constant(what)
+        if id(what) not in self._containers:
+            self._containers[id(what)] = self._container(how, what)
+        return self._containers[id(what)]
+
+    def _container(self, how: str, what: Any) -> Register:
+        code = self._code
         if how == "mapping":
             return code.call(partial(_mapping, [*what]), *map(self.build, what.values()))
         kind, items = what
         if how == "object":
-            return code.call(partial(object_of, kind, [*items]), *map(self.build, items.values()))
+            return code.call(kind, *map(self.build, items))
         built = code.tuple(*map(self.build, items))
         return built if kind is tuple else code.call(kind, built)
 
@@ -130,7 +137,7 @@ def _is_native(tree: tuple[str, Any]) -> bool:
     if how in ("sequence", "object"):
         what = what[1]
     if how in ("sequence", "object", "mapping"):
-        return all(map(_is_native, what if how == "sequence" else what.values()))
+        return all(map(_is_native, what.values() if how == "mapping" else what))
     if how == "item":
         return _is_native(what)
     if how == "found":

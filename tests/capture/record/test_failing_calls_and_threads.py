@@ -171,7 +171,7 @@ def test_containers_that_contain_themselves():
         made = link(genesis.ones(2), by)
         assert made.next is made and made.x.tolist() == [by, by]
     assert double.refusals[0].reason == "an argument contains itself"
-    assert [one.reason for one in link.refusals] == ["a container is returned in two places"]
+    assert [one.reason for one in link.refusals] == ["a container is returned that contains itself"]
 
 
 def test_entries_are_bounded_and_new_sizes_compile_no_kernels():
