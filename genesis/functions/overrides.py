@@ -107,6 +107,11 @@ def routed_function(builtin: F, name: str = "") -> F:
     return public
 
 
+def inspection(builtin: F) -> F:
+    """Decorator: a method of Tensor that tells about it, and a public function that modes and classes can override."""
+    return function()(routed_function(method(builtin)))
+
+
 def routed_method(builtin: F) -> F:
     """Decorator: a method of Tensor, not a public function, that modes and classes can override."""
     return method(_checking(builtin, lambda: True))

@@ -22,7 +22,6 @@ from genesis.nn.fractional_pooling import *
 from genesis.nn.lazy import *
 from genesis.nn.linear import *
 from genesis.nn.loss import *
-from genesis.nn.margins import *
 from genesis.nn.model_summary import *
 from genesis.nn.module import Module as Module
 from genesis.nn.normalization import *
@@ -33,7 +32,6 @@ from genesis.nn.parameter import Buffer as Buffer
 from genesis.nn.parameter import Parameter as Parameter
 from genesis.nn.parameter import UninitializedBuffer as UninitializedBuffer
 from genesis.nn.parameter import UninitializedParameter as UninitializedParameter
-from genesis.nn.piecewise import *
 from genesis.nn.pooling import *
 from genesis.nn.recurrent import *
 from genesis.nn.sequences import LinearCrossEntropyOptions as LinearCrossEntropyOptions

@@ -99,7 +99,14 @@ class RNNCell(RNNCellBase):
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
 
 
-class LSTMCell(RNNCellBase):
+class _Gated(RNNCellBase):
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)
+
+
+class LSTMCell(_Gated):
     """One step of `nn.LSTM`.
 
     >>> h, c = genesis.nn.LSTMCell(3, 4)(genesis.ones(2, 3))
@@ -109,16 +116,11 @@ class LSTMCell(RNNCellBase):
 
     _mode, _row = "LSTM", "lstm_cell"
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)
-
     def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h, h
 
 
-class GRUCell(RNNCellBase):
+class GRUCell(_Gated):
     """One step of `nn.GRU`.
 
     >>> genesis.nn.GRUCell(3, 4)(genesis.ones(2, 3)).shape
@@ -126,8 +128,3 @@ class GRUCell(RNNCellBase):
     """
 
     _mode, _row = "GRU", "gru_cell"
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: DeviceLike = None, dtype: DType | None = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)

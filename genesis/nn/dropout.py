@@ -21,21 +21,5 @@ class Dropout(Layer, function=functional.dropout):
 class Dropout1d(Dropout, function=functional.dropout1d): ...
 class Dropout2d(Dropout, function=functional.dropout2d): ...
 class Dropout3d(Dropout, function=functional.dropout3d): ...
-
-
-class AlphaDropout(Dropout, function=functional.alpha_dropout):
-    """While training, set each element to SELU's minimum with probability `p`; keeps mean 0 and variance 1.
-
-    >>> genesis.nn.AlphaDropout(0.5).eval()(genesis.ones(2))
-    tensor([1., 1.])
-    """
-
-
-
-class FeatureAlphaDropout(Dropout, function=functional.feature_alpha_dropout):
-    """`AlphaDropout` of whole channels, which are axis 1 of (n, c, ..).
-
-    >>> genesis.nn.FeatureAlphaDropout(0.5).eval()(genesis.ones(1, 2))
-    tensor([[1., 1.]])
-    """
-
+class AlphaDropout(Dropout, function=functional.alpha_dropout): ...
+class FeatureAlphaDropout(Dropout, function=functional.feature_alpha_dropout): ...

@@ -122,12 +122,14 @@ def _of_layer(cls: type[Layer], line: str) -> str:
     """A line of an example that calls the layer: `softmin(x, dim=0)` becomes `genesis.nn.Softmin(dim=0)(x)`."""
     for call in ast.walk(ast.parse(line)):
         if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == cls.function.__name__:
-            text = functools.partial(ast.get_source_segment, line)
+            text, parameters = functools.partial(ast.get_source_segment, line), signature(cls.function)
             by_name = {one.arg: text(one.value) for one in call.keywords if one.arg}
-            given = signature(cls.function).bind(*map(text, call.args), **by_name).arguments
+            given = parameters.bind_partial(*map(text, call.args), **by_name).arguments
             settings = ", ".join([f"{name}={value}" for name, value in given.items() if name in cls._settings])
-            inputs = ", ".join([value for name, value in given.items() if name not in cls._settings])
-            return f"{line[: call.col_offset]}genesis.nn.{cls.__name__}({settings})({inputs}){line[call.end_col_offset :]}"
+            inputs = ", ".join([value for name, value in given.items() if name not in cls._settings and name != "training"])
+            trains = parameters.parameters.get("training", Parameter("training", Parameter.KEYWORD_ONLY, default=True)).default
+            layer = f"genesis.nn.{cls.__name__}({settings}){'' if given.get('training', str(trains)) == 'True' else '.eval()'}"
+            return f"{line[: call.col_offset]}{layer}({inputs}){line[call.end_col_offset :]}"
     return line
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import signature
 
 from genesis.ir.annotations import AnyFunction
@@ -16,8 +17,10 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss", "L1Loss",
-    "LinearCrossEntropyLoss", "MSELoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss",
+    "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]
 
 
@@ -42,6 +45,46 @@ class WeightedLoss(Loss):
     _declared_buffers = {"weight": True}  # noqa: RUF012
 
 
+class _Reduced(Loss):
+    reduction: str = "mean"
+
+
+class MSELoss(_Reduced, function=functional.mse_loss): ...
+class L1Loss(_Reduced, function=functional.l1_loss): ...
+class SoftMarginLoss(_Reduced, function=functional.soft_margin_loss): ...
+class MultiLabelMarginLoss(_Reduced, function=functional.multilabel_margin_loss): ...
+
+
+class SmoothL1Loss(_Reduced, function=functional.smooth_l1_loss):
+    beta: float = 1.0
+
+
+class HuberLoss(_Reduced, function=functional.huber_loss):
+    delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.delta, float | int):
+            raise TypeError(f"HuberLoss: delta is {self.delta!r}; want a float or an int")
+
+
+class KLDivLoss(_Reduced, function=functional.kl_div):
+    log_target: bool = False
+
+
+class _Weighted(WeightedLoss):
+    weight: Tensor | None = None
+    reduction: str = "mean"
+
+
+class BCELoss(_Weighted, function=functional.binary_cross_entropy): ...
+class MultiLabelSoftMarginLoss(_Weighted, function=functional.multilabel_soft_margin_loss): ...
+
+
+class BCEWithLogitsLoss(_Weighted, function=functional.binary_cross_entropy_with_logits):
+    _declared_buffers = {"weight": True, "pos_weight": True}  # noqa: RUF012
+    pos_weight: Tensor | None = None
+
+
 class CrossEntropyLoss(WeightedLoss, function=functional.cross_entropy):
     weight: Tensor | None = None
     ignore_index: int = -100
@@ -52,14 +95,6 @@ class CrossEntropyLoss(WeightedLoss, function=functional.cross_entropy):
 class NLLLoss(WeightedLoss, function=functional.nll_loss):
     weight: Tensor | None = None
     ignore_index: int = -100
-    reduction: str = "mean"
-
-
-class MSELoss(Loss, function=functional.mse_loss):
-    reduction: str = "mean"
-
-
-class L1Loss(Loss, function=functional.l1_loss):
     reduction: str = "mean"
 
 
@@ -113,37 +148,6 @@ class LinearCrossEntropyLoss(WeightedLoss):
         return ", ".join([shape, f"bias={self.linear.bias is not None}", *settings])
 
 
-class SmoothL1Loss(Loss, function=functional.smooth_l1_loss):
-    reduction: str = "mean"
-    beta: float = 1.0
-
-
-class HuberLoss(Loss, function=functional.huber_loss):
-    reduction: str = "mean"
-    delta: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.delta, float | int):
-            raise TypeError(f"HuberLoss: delta is {self.delta!r}; want a float or an int")
-
-
-class KLDivLoss(Loss, function=functional.kl_div):
-    reduction: str = "mean"
-    log_target: bool = False
-
-
-class BCELoss(WeightedLoss, function=functional.binary_cross_entropy):
-    weight: Tensor | None = None
-    reduction: str = "mean"
-
-
-class BCEWithLogitsLoss(WeightedLoss, function=functional.binary_cross_entropy_with_logits):
-    _declared_buffers = {"weight": True, "pos_weight": True}  # noqa: RUF012
-    weight: Tensor | None = None
-    reduction: str = "mean"
-    pos_weight: Tensor | None = None
-
-
 class PoissonNLLLoss(Loss, function=functional.poisson_nll_loss):
     log_input: bool = True
     full: bool = False
@@ -159,4 +163,43 @@ class GaussianNLLLoss(Loss, function=functional.gaussian_nll_loss):
     _: KW_ONLY
     full: bool = False
     eps: float = 1e-6
+    reduction: str = "mean"
+
+
+# ---- of margins ----
+class MarginRankingLoss(Loss, function=functional.margin_ranking_loss):
+    margin: float = 0.0
+    reduction: str = "mean"
+
+
+class HingeEmbeddingLoss(Loss, function=functional.hinge_embedding_loss):
+    margin: float = 1.0
+    reduction: str = "mean"
+
+
+class CosineEmbeddingLoss(Loss, function=functional.cosine_embedding_loss):
+    margin: float = 0.0
+    reduction: str = "mean"
+
+
+class TripletMarginLoss(Loss, function=functional.triplet_margin_loss):
+    margin: float = 1.0
+    p: float = 2.0
+    eps: float = 1e-6
+    swap: bool = False
+    reduction: str = "mean"
+
+
+class MultiMarginLoss(WeightedLoss, function=functional.multi_margin_loss):
+    p: int = 1
+    margin: float = 1.0
+    weight: Tensor | None = None
+    reduction: str = "mean"
+
+
+class TripletMarginWithDistanceLoss(Loss, function=functional.triplet_margin_with_distance_loss):
+    _: KW_ONLY
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None
+    margin: float = 1.0
+    swap: bool = False
     reduction: str = "mean"

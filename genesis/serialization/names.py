@@ -32,6 +32,7 @@ STORAGES = {  # PyTorch's classes of storages
 }
 _MOVED = {  # module names in earlier versions' files
     "genesis.devices": "genesis.runtime.devices", "genesis.methods.conversion": "genesis.functions.methods.conversion",
+    "genesis.nn.margins": "genesis.nn.loss", "genesis.nn.piecewise": "genesis.nn.activation",
     "genesis.tensor": "genesis.tensor.handle", "genesis.variable": "genesis.functions.variable",
 }
 _BUILTINS = {"__builtin__": "builtins", "numpy.core.multiarray": "numpy._core.multiarray"}  # Python 2's, and NumPy 1's

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.functions.overrides import FUNCTIONS, function, overridable_method, routed_function
+from genesis.functions.overrides import FUNCTIONS, function, inspection, overridable_method
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops.registry import OPERATIONS
@@ -15,9 +15,7 @@ from genesis.tensor.out import takes_out
 from genesis.tensor.views import view
 
 
-@function()
-@routed_function
-@method
+@inspection
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one.
 
@@ -91,9 +89,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     return part_view(input, "view_as_complex")
 
 
-@function()
-@routed_function
-@method
+@inspection
 def is_conj(input: Tensor) -> bool:
     """Whether the tensor is lazily conjugated: `conj()` shares storage and conjugates on reading.
 

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import overload
 
-from genesis.functions.overrides import function, routed_access, routed_function
+from genesis.functions.overrides import function, inspection, routed_access
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import FLOATS_OF_8_BITS, NAMED, DType
 from genesis.ir.errors import ArgumentError
@@ -144,9 +144,7 @@ def is_inference(input: Tensor) -> bool:
     return is_of_inference_mode(input)
 
 
-@function()
-@routed_function
-@method
+@inspection
 def numel(input: Tensor) -> int:
     """The number of elements.
 
@@ -156,9 +154,7 @@ def numel(input: Tensor) -> int:
     return product(input.shape)
 
 
-@function()
-@routed_function
-@method
+@inspection
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is floating.
 
@@ -168,9 +164,7 @@ def is_floating_point(input: Tensor) -> bool:
     return input.dtype.is_floating_point
 
 
-@function()
-@routed_function
-@method
+@inspection
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers.
 
@@ -180,9 +174,7 @@ def is_signed(input: Tensor) -> bool:
     return input.dtype.is_signed
 
 
-@function()
-@routed_function
-@method
+@inspection
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether `other` has the same shape.
 
