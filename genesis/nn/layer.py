@@ -15,6 +15,7 @@ import ast
 import functools
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import KW_ONLY
 from inspect import Parameter, cleandoc, get_annotations, signature
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
@@ -120,16 +121,17 @@ class _FunctionsDocumentation:
 
 def _of_layer(cls: type[Layer], line: str) -> str:
     """A line of an example that calls the layer: `softmin(x, dim=0)` becomes `genesis.nn.Softmin(dim=0)(x)`."""
-    for call in ast.walk(ast.parse(line)):
-        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == cls.function.__name__:
-            text, parameters = functools.partial(ast.get_source_segment, line), signature(cls.function)
-            by_name = {one.arg: text(one.value) for one in call.keywords if one.arg}
-            given = parameters.bind_partial(*map(text, call.args), **by_name).arguments
-            settings = ", ".join([f"{name}={value}" for name, value in given.items() if name in cls._settings])
-            inputs = ", ".join([value for name, value in given.items() if name not in cls._settings and name != "training"])
-            trains = parameters.parameters.get("training", Parameter("training", Parameter.KEYWORD_ONLY, default=True)).default
-            layer = f"genesis.nn.{cls.__name__}({settings}){'' if given.get('training', str(trains)) == 'True' else '.eval()'}"
-            return f"{line[: call.col_offset]}{layer}({inputs}){line[call.end_col_offset :]}"
+    text, signed = functools.partial(ast.get_source_segment, line), signature(cls.function)
+    with suppress(SyntaxError):  # the first line of several
+        for call in ast.walk(ast.parse(line)):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == cls.function.__name__:
+                by_name = {one.arg: text(one.value) for one in call.keywords if one.arg}
+                given = signed.bind_partial(*map(text, call.args), **by_name).arguments
+                settings = ", ".join([f"{name}={value}" for name, value in given.items() if name in cls._settings])
+                inputs = ", ".join([value for name, value in given.items() if name not in cls._settings and name != "training"])
+                defaults = {name: str(parameter.default) for name, parameter in signed.parameters.items()}
+                mode = ".eval()" if (defaults | given).get("training") == "False" else ""
+                return line.replace(text(call) or "", f"genesis.nn.{cls.__name__}({settings}){mode}({inputs})", 1)
     return line
 
 

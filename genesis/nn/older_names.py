@@ -39,15 +39,14 @@ class NLLLoss2d(NLLLoss):
     """
 
 
-class CrossMapLRN2d(LocalResponseNorm):
+class CrossMapLRN2d(LocalResponseNorm, function=functional.local_response_norm):
     """`LocalResponseNorm` for images (n, c, h, w), under its name in Torch.
 
     >>> genesis.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(genesis.ones(1, 2, 1, 1)).flatten().tolist()
     [0.5, 0.3333333432674408]
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__(size, alpha, beta, k)
+    k: float = 1
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` (n, c, h, w), the same shape."""

@@ -11,6 +11,7 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.elementwise import maximum, minimum, pow, relu, sign, where
 from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.ordering import as_before, rows_along
 from genesis.ops.reduction import argmax, first_greatest, mean, sum
 from genesis.ops.registry import Operation, cast, composite, widened
 from genesis.ops.source import iota
@@ -194,8 +195,7 @@ def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | No
 
     Parts overlap if `count` does not divide the extent: part k is [floor(k extent / count), ceil((k + 1) extent / count)).
     """
-    order = [*(a for a in range(x.ndim) if a != axis), axis]
-    last, (step, rest) = permute_value(x, order), divmod(x.shape[axis], count)
+    last, (step, rest) = rows_along(x, axis), divmod(x.shape[axis], count)
     if not rest:
         return reduce(reshape_value(last, (*last.shape[:-1], count, step)), None)
     shape, strides = (*last.shape[:-1], count, step + rest), contiguous_layout(last.shape).strides
@@ -203,11 +203,6 @@ def _parted(x: Value, axis: int, count: int, reduce: Callable[[Value, Value | No
     part, position = reshape_value(iota(x.graph, count), (count, 1)), iota(x.graph, step + rest)
     end = step + ((part + 1) * rest + count - 1) // count
     return reduce(rows, (position >= part * rest // count) & (position < end))
-
-
-def _back(y: Value, axis: int) -> Value:
-    """The last axis moved to `axis`."""
-    return permute_value(y, [*range(axis), y.ndim - 1, *range(axis, y.ndim - 1)])
 
 
 def _counts(name: str, input: Value, output_size: PerAxis | None, axes: int) -> Shape:
@@ -233,7 +228,7 @@ def _adaptive_avg_pool(axes: int) -> Operation:
             rows = reshape_value(y, (*input.shape[:lead], *chain(*[(count, step) for count, step, _ in parts])))
             return cast(mean(rows, tuple(range(lead + 1, rows.ndim, 2))), input.dtype)
         for axis, count in enumerate(counts, lead):
-            y = _back(_parted(y, axis, count, averaged), axis)
+            y = as_before(_parted(y, axis, count, averaged), axis, y.ndim)
         return cast(y, input.dtype)
 
     name = f"adaptive_avg_pool{axes}d"
@@ -252,7 +247,7 @@ def _adaptive_max_pool(axes: int) -> Operation:
         y, position = input, None
         for axis, count in reversed([*enumerate(_counts(name, input, output_size, axes), input.ndim - axes)]):
             extent, plane = y.shape[axis], numel(input.shape[axis + 1 :])
-            y, at = (_back(v, axis) for v in _parted(y, axis, count, greatest))
+            y, at = (as_before(v, axis, v.ndim) for v in _parted(y, axis, count, greatest))
             shape = (count,) + (1,) * (input.ndim - axis - 1)
             at = at + reshape_value(iota(y.graph, count) * (extent // count), shape)
             if position is not None:

@@ -87,7 +87,7 @@ def _quantile(name: str, input: Value, q: Value | float, dim: int | None, keepdi
         raise ValueError(f"{name}: q must be a number or 1-d, got shape {at.shape}")
     axis = 0 if dim is None else normalize_axis(name, dim, input.ndim)
     x = input if dim is not None and input.ndim else reshape_value(input, (numel(input.shape),))
-    rows = sort(permute_value(x, [*(a for a in range(x.ndim) if a != axis), axis])).values
+    rows = sort(rows_along(x, axis)).values
     lead, extent = rows.shape[:-1], rows.shape[-1]
     missing = isnan(rows)
     wide = widened(rows)

@@ -97,6 +97,7 @@ def test_a_layer_without_a_docstring_has_its_functions_whose_examples_call_the_l
         "tensor([0.6652, 0.2447, 0.0900])"]
     assert nn.CrossEntropyLoss(reduction="none").__doc__ == nn.CrossEntropyLoss.__doc__
     assert 'nn.CrossEntropyLoss(reduction="none")(logits, genesis.tensor([0, 0]))' in nn.CrossEntropyLoss.__doc__
+    assert "nn.RReLU(lower=0.25, upper=0.75).eval()(genesis.tensor([1.0, -2.0]))" in nn.RReLU.__doc__
     assert Shifted.__doc__ == "softplus, of one's own." and type("Mine", (nn.ReLU,), {}).__doc__ is None
 
 
