@@ -15,10 +15,6 @@ from genesis.ir.annotations import Attributes
 TABLES = "_parameters", "_buffers", "_modules"
 
 
-def _nobody() -> None:
-    return None
-
-
 class Members(MutableMapping[str, Any]):
     """The members of one kind of the module `owner()`, as a dict by name. Writing an item sets the attribute and makes it a
     member, deleting one deletes the attribute; neither calls methods of the module's class.
@@ -29,7 +25,7 @@ class Members(MutableMapping[str, Any]):
 
     __slots__ = ("_owner", "names")
 
-    def __init__(self, names: dict[str, bool], owner: Callable[[], Any] = _nobody) -> None:
+    def __init__(self, names: dict[str, bool], owner: Callable[[], Any] = lambda: None) -> None:
         self.names = names  # in order -> whether it is in the state dict
         self._owner = owner
 

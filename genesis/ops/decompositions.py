@@ -43,14 +43,14 @@ def _row(x: Value) -> Value:
 
 
 # ---- QR ----
-def _qr_shapes(node: Node, rows: int, columns: int) -> list[Shape]:
-    inner = rows if node.attrs["complete"] else min(rows, columns)
+def _qr_shapes(rows: int, columns: int, complete: bool) -> list[Shape]:
+    inner = rows if complete else min(rows, columns)
     return [(rows, inner), (inner, columns)]
 
 
 def _qr_grad(g: Value, y: Value, a: Value) -> Value:
     m, n = a.shape[-2:]
-    shapes = _qr_shapes(y.node, m, n)
+    shapes = _qr_shapes(m, n, y.node.attrs["complete"])
     if shapes[0][1] > n:
         raise NotImplementedError("qr: mode 'complete' of more rows than columns has no gradient; take 'reduced'")
     (q, r), (gq, gr) = factors(y, shapes), factors(g, shapes)
@@ -79,11 +79,9 @@ def linalg_qr(A: Value, mode: str = "reduced") -> QR:
     """
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"qr: mode is {mode!r}; want 'reduced', 'complete' or 'r'")
-    x = matrices("qr", A)
-    m, n = x.shape[-2:]
-    inner = m if mode == "complete" else min(m, n)
-    shapes = [(m, inner), (inner, n)]
-    q, r = (cast(f, A.dtype) for f in factors(factor_node("qr", x, shapes, complete=mode == "complete"), shapes))
+    x, complete = matrices("qr", A), mode == "complete"
+    shapes = _qr_shapes(*x.shape[-2:], complete)
+    q, r = (cast(f, A.dtype) for f in factors(factor_node("qr", x, shapes, complete=complete), shapes))
     return QR(slice_value(reshape_value(q, (numel(q.shape),)), 0, 0, 0) if mode == "r" else q, r)
 
 

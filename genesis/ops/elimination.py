@@ -74,17 +74,13 @@ def _in_order(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lu, np.broadcast_to(np.arange(steps), (*a.shape[:-2], steps))
 
 
-def _pivoting(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lu, pivots = each_matrix(routine("getrf", a), [a.shape[-2:], (min(a.shape[-2:]),)], a)
-    return lu, pivots
-
-
 def _singular(node: Node, code: int, matrix: int) -> Exception:
     return np.linalg.LinAlgError(f"{SINGULAR}: element {code} of the diagonal of U is zero")
 
 
 def _reference(node: Node, a: np.ndarray) -> np.ndarray:
-    lu, pivots = (_pivoting if node.attrs["pivot"] else _in_order)(a)
+    by_lapack = node.attrs["pivot"]
+    lu, pivots = each_matrix(routine("getrf", a), [a.shape[-2:], (min(a.shape[-2:]),)], a) if by_lapack else _in_order(a)
     zero = np.diagonal(lu, axis1=-2, axis2=-1) == 0
     info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(a.shape[:-2])
     if node.attrs["check"] and info.any():

@@ -9,7 +9,7 @@ import numpy as np
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, normalize_axis, numel
 from genesis.ops.layout import Layout
-from genesis.ops.registry import Shared, composite, expand, primitive, promoted
+from genesis.ops.registry import composite, expand, primitive, promoted
 from genesis.ops.views import put_value, reshape_value, slice_value
 
 
@@ -180,11 +180,8 @@ def block_diag(*tensors: Value) -> Value:
     return cat(rows, 0)
 
 
-def _only_vector(*tensors: Value) -> Shared:
-    return (tensors[0], []) if len(tensors) == 1 and getattr(tensors[0], "ndim", 0) == 1 else None
-
-
-@composite("cartesian_prod", (), method=False, takes_complex=True, shares=_only_vector)
+@composite("cartesian_prod", (), method=False, takes_complex=True, shares=lambda *tensors: (
+    (tensors[0], []) if len(tensors) == 1 and getattr(tensors[0], "ndim", 0) == 1 else None))
 def cartesian_prod(*tensors: Value) -> Value:
     """All rows with an element of each vector; of one vector, itself.
 

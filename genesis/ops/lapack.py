@@ -40,7 +40,9 @@ def lapack(name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """
     wanted = arrays[0].dtype.char * len(arrays) + "->"
     kind = next(kind for kind in getattr(_LOOPS, name).types if kind.startswith(wanted))
-    return _looped(name, kind, arrays)
+    with np.errstate(all="ignore", call=_raising(name), invalid="call" if name in _FAILURES else "ignore"):
+        results = getattr(_LOOPS, name)(*arrays, signature=kind)
+    return results if isinstance(results, tuple) else (results,)
 
 
 def orthogonal(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
@@ -50,12 +52,6 @@ def orthogonal(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
         return tuple(np.linalg.qr(a, "complete" if complete else "reduced"))
     columns = m if complete else min(m, n)
     return tuple(each_matrix(lambda matrix: _factored(matrix, columns), [(m, columns), (columns, n)], a))
-
-
-def _looped(name: str, kind: str, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    with np.errstate(all="ignore", call=_raising(name), invalid="call" if name in _FAILURES else "ignore"):
-        results = getattr(_LOOPS, name)(*arrays, signature=kind)
-    return results if isinstance(results, tuple) else (results,)
 
 
 @cache

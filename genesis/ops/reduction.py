@@ -14,7 +14,7 @@ from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_sha
 from genesis.ops.complex_values import real_value, squared_modulus
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
-from genesis.ops.registry import Gradient, Operation, Reference, Shared, cast, composite, expand, primitive, widened
+from genesis.ops.registry import Gradient, Operation, Reference, cast, composite, expand, primitive, widened
 from genesis.ops.results import Extremum
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value, view_node
@@ -107,11 +107,8 @@ def sum(input: Value, dim: Axes = None, keepdim: bool = False, *, dtype: DType |
     return reduce_value("sum", cast(input, wanted), normalize_axes("sum", dim, input.ndim), keepdim)
 
 
-def _unsummed(input: Value, *size: int | Sequence[int]) -> Shared:
-    return (input, []) if input.ndim and input.shape in (size, *size) else None
-
-
-@composite("sum_to_size", takes_complex=True, shares=_unsummed)
+@composite("sum_to_size", takes_complex=True, shares=lambda input, *size: (
+    (input, []) if input.ndim and input.shape in (size, *size) else None))
 def sum_to_size(input: Value, *size: int | Sequence[int]) -> Value:
     """`input` summed to `size`, a shape that broadcasts to its own. Raises ValueError for a shape that does not.
 

@@ -66,16 +66,10 @@ def _row(name: str, draw: Draw, grad: Callable[..., tuple[Value | None, ...]] | 
     composite(name, count + 2, doc=doc, method=False, public=False)(define)
 
 
-def _positive(draw: Draw) -> Draw:
-    """Avoids 0, where densities and their gradients are undefined."""
+def _inside(draw: Draw, most: float = 1 - 2.0**-24) -> Draw:
+    """Avoids 0 and 1, where densities and their gradients are undefined, also after rounding to float32."""
     tiny = float(np.finfo(np.float32).tiny)
-    return lambda *arguments: np.maximum(draw(*arguments), tiny)
-
-
-def _inside(draw: Draw) -> Draw:
-    """Avoids 0 and 1, also after rounding to float32."""
-    tiny, near = float(np.finfo(np.float32).tiny), 1 - 2.0**-24
-    return lambda *arguments: np.clip(draw(*arguments), tiny, near)
+    return lambda *arguments: np.clip(draw(*arguments), tiny, most)
 
 
 def _of_parameters(name: str, draw: Draw) -> Draw:
@@ -109,7 +103,7 @@ def _beta_grad(g: Value, y: Value, a: Value, b: Value, seed: Value, start: Value
 
 
 _row(
-    "standard_gamma", _positive(lambda random, a: random.standard_gamma(a)),
+    "standard_gamma", _inside(lambda random, a: random.standard_gamma(a), np.inf),
     lambda g, y, a, seed, start: (g * gamma_slope(a, y), None, None), "Gamma numbers of rate 1 and these concentrations.", 1,
 )
 _row(

@@ -239,10 +239,6 @@ def _cofactors_grad(g: Value, c: Value, a: Value) -> Value:
     return summed(g * b, (-2, -1), True) * c - matmul(matmul(c, swapped(g)), b)
 
 
-def _det_grad(g: Value, y: Value, a: Value) -> Value:
-    return reshape_value(g, (*g.shape, 1, 1)) * _node("cofactors", a)
-
-
 def _slogdet_grad(g: Value, y: Value, a: Value) -> Value:
     """d log det = tr(A^-1 dA): its real part changes the logarithm, its imaginary part rotates a complex sign."""
     to_sign, to_log = (slice_value(g, g.ndim - 1, i, i + 1) for i in (0, 1))
@@ -253,7 +249,8 @@ def _slogdet_grad(g: Value, y: Value, a: Value) -> Value:
 
 
 primitive("cofactors", "host", grad=_cofactors_grad, reference=_cofactors_reference)
-primitive("det", "host", grad=_det_grad, reference=lambda node, a: lapack("det", a)[0], contiguous=True)
+primitive("det", "host", grad=lambda g, y, a: reshape_value(g, (*g.shape, 1, 1)) * _node("cofactors", a),
+          reference=lambda node, a: lapack("det", a)[0], contiguous=True)
 primitive(
     "slogdet", "host", grad=_slogdet_grad, reference=lambda node, a: np.stack(lapack("slogdet", a), -1),
     contiguous=True,
@@ -307,15 +304,11 @@ def _exponential(node: Node, a: np.ndarray) -> np.ndarray:
     size, wide, y = _norm(a), np.result_type(a, np.float64), np.empty_like(a)
     for chosen, dtype, function in (
         (size < near, a.dtype, _squared_taylor), ((size >= near) & (size < far), wide, _squared_taylor),
-        (~(size < far), wide, _expm),
+        (~(size < far), wide, lambda matrices: import_whole("scipy.linalg").expm(matrices)),
     ):
         if chosen.any():
             y[chosen] = function(a[chosen].astype(dtype))
     return y
-
-
-def _expm(a: np.ndarray) -> np.ndarray:
-    return import_whole("scipy.linalg").expm(a)  # type: ignore[no-any-return]
 
 
 def _squared_taylor(a: np.ndarray) -> np.ndarray:

@@ -35,10 +35,6 @@ def real(input: Tensor) -> Tensor:
     return part_view(input, "real_parts") if input.dtype.is_complex else input
 
 
-def _set_real(self: Tensor, value: Tensor) -> None:
-    self.real.copy_(value)
-
-
 @attribute
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts. Raises TypeError for a real tensor.
@@ -51,14 +47,10 @@ def imag(input: Tensor) -> Tensor:
     return part_view(input, "imaginary_parts")
 
 
-def _set_imag(self: Tensor, value: Tensor) -> None:
-    self.imag.copy_(value)
-
-
-for _part, _write in (real, _set_real), (imag, _set_imag):
+for _name, _part in ("real", real), ("imag", imag):
     assert _part.fget is not None
-    FUNCTIONS[_part.fget.__name__] = _part.fget
-    setattr(Tensor, _part.fget.__name__, _part.setter(_write))
+    FUNCTIONS[_name] = _part.fget
+    setattr(Tensor, _name, _part.setter(lambda self, value, name=_name: getattr(self, name).copy_(value)))
 
 
 @function()
