@@ -67,19 +67,19 @@ def _recurrence_reference(node: Node, factors: np.ndarray, terms: np.ndarray) ->
 def _recurrence_grad(g: Value, y: Value, factors: Value, terms: Value) -> tuple[Value | None, ...]:
     """The cotangent follows the same recurrence, from the last element to the first."""
     dim = y.node.attrs["dim"]
-    after = flip_value(_moved(factors, dim, -1), dim)
+    after = flip_value(moved(factors, dim, -1), dim)
     to_terms = flip_value(recurrence(after, flip_value(g, dim), dim), dim)
-    return to_terms * _moved(y, dim, 1), to_terms
+    return to_terms * moved(y, dim, 1), to_terms
 
 
 def _cumprod_grad(g: Value, y: Value, x: Value) -> Value:
     """The gradient of the recurrence y[k] = x[k] * y[k-1] from y[-1] = 1, which needs no division."""
     dim = y.node.attrs["dim"]
-    after = flip_value(_moved(x, dim, -1), dim)
-    return flip_value(recurrence(after, flip_value(g, dim), dim), dim) * _moved(y, dim, 1, 1)
+    after = flip_value(moved(x, dim, -1), dim)
+    return flip_value(recurrence(after, flip_value(g, dim), dim), dim) * moved(y, dim, 1, 1)
 
 
-def _moved(x: Value, dim: int, by: int, entering: int = 0) -> Value:
+def moved(x: Value, dim: int, by: int, entering: float = 0) -> Value:
     """`x` shifted by one along `dim`, forwards or backwards; the number `entering` fills the gap."""
     kept = slice_value(x, dim, max(0, -by), x.shape[dim] - max(0, by))
     first = x.graph.constant(entering, x.dtype)

@@ -11,7 +11,7 @@ from genesis.ops.complex_values import log_add_exp
 from genesis.ops.elementwise import exp, log, where
 from genesis.ops.indexing import scatter_value
 from genesis.ops.joining import cat
-from genesis.ops.ordering import recurrence
+from genesis.ops.ordering import moved, recurrence
 from genesis.ops.registry import Operation, Reference, composite, expand, primitive, rounded_once
 from genesis.ops.results import Sorted
 from genesis.ops.source import iota
@@ -89,13 +89,6 @@ def _following(x: Value, dim: int) -> Value:
     return cat.define([slice_value(x, dim, 1, extent), slice_value(x, dim, extent - 1, extent)], dim) if extent else x
 
 
-def _before(x: Value, dim: int) -> Value:
-    """Each element's predecessor along `dim`; the first's is -inf."""
-    extent = x.shape[dim]
-    first = expand(x.graph.constant(float("-inf"), x.dtype), (*x.shape[:dim], 1, *x.shape[dim + 1:]))
-    return cat.define([first, slice_value(x, dim, 0, extent - 1)], dim) if extent else x
-
-
 def _sums_reference(node: Node, x: np.ndarray) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.logaddexp.accumulate(x, node.attrs["dim"])
@@ -113,7 +106,7 @@ def _sums_formula(node: Node, x: Value) -> Value:
     """
     dim = node.attrs["dim"]
     greatest = _extremes("running_max", x, dim)
-    before = _before(greatest, dim)
+    before = moved(greatest, dim, 1, float("-inf"))
     rescaled = where(before == greatest, 1, exp(before - greatest))
     others = recurrence(rescaled, where(x == greatest, rescaled, exp(x - greatest)), dim)
     near = others + 1  # rounded; what that loses is added: `log1p` without its ends, in half the time
