@@ -80,7 +80,7 @@ def linalg_qr(A: Value, mode: str = "reduced") -> QR:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"qr: mode is {mode!r}; want 'reduced', 'complete' or 'r'")
     x, complete = matrices("qr", A), mode == "complete"
-    shapes = _qr_shapes(*x.shape[-2:], complete)
+    shapes = _qr_shapes(x.shape[-2], x.shape[-1], complete)
     q, r = (cast(f, A.dtype) for f in factors(factor_node("qr", x, shapes, complete=complete), shapes))
     return QR(slice_value(reshape_value(q, (numel(q.shape),)), 0, 0, 0) if mode == "r" else q, r)
 

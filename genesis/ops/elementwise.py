@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log as ln
 from math import pi
 
@@ -200,74 +201,48 @@ def pow(input: Value, exponent: Value) -> Value:
     return _pow(input, exponent)
 
 
-sqrt = unary("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5, takes_complex=True)
-rsqrt = unary(
-    "rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8, vector="error_function",
-    cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).", autocast="float32", takes_complex=True,
-)
+analytic = partial(unary, takes_complex=True)  # rows of functions that complex numbers have, too
+sqrt = analytic("sqrt", grad=lambda g, y, x: g * 0.5 / y, ref=np.sqrt, cost=5)
+rsqrt = analytic("rsqrt", grad=lambda g, y, x: g * -0.5 * y * y * y, ref=lambda x: 1 / np.sqrt(x), cost=8,
+                 vector="error_function", cuda="{t}(1) / math.sqrt({0})", doc="1 / sqrt(x).", autocast="float32")
 square = formula("square", lambda input: pow(input, 2), "x * x.", ref=np.square, autocast="float32", in_place=True,
                  takes_complex=True)
 reciprocal = formula("reciprocal", lambda input: 1 / input, "1 / x.", ref=np.reciprocal, autocast="float32", in_place=True,
                      takes_complex=True)
 
 # ---- exponentials and logarithms ----
-exp = unary("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, vector="exponential", autocast="float32",
-            takes_complex=True)
-exp2 = unary(
-    "exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10, vector="exponential", cuda="libdevice.exp2{f}({0})",
-    namespace="special", takes_complex=True,
-)
-expm1 = unary(
-    "expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, vector="exponential", autocast="float32",
-    namespace="special", takes_complex=True,
-)
-log = unary("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, vector="logarithm", autocast="float32", takes_complex=True)
-log2 = unary("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, vector="logarithm", autocast="float32",
-             takes_complex=True)
-log10 = unary("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, vector="logarithm", autocast="float32",
-              takes_complex=True)
-log1p = unary(
-    "log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, vector="logarithm", autocast="float32",
-    namespace="special", takes_complex=True,
-)
+exp = analytic("exp", grad=lambda g, y, x: g * y, ref=np.exp, cost=10, vector="exponential", autocast="float32")
+exp2 = analytic("exp2", grad=lambda g, y, x: g * y * ln(2), ref=np.exp2, cost=10, vector="exponential",
+                cuda="libdevice.exp2{f}({0})", namespace="special")
+expm1 = analytic("expm1", grad=lambda g, y, x: g * (y + 1), ref=np.expm1, cost=14, vector="exponential", autocast="float32",
+                 namespace="special")
+log = analytic("log", grad=lambda g, y, x: g / x, ref=np.log, cost=12, vector="logarithm", autocast="float32")
+log2 = analytic("log2", grad=lambda g, y, x: g / (x * ln(2)), ref=np.log2, cost=12, vector="logarithm", autocast="float32")
+log10 = analytic("log10", grad=lambda g, y, x: g / (x * ln(10)), ref=np.log10, cost=12, vector="logarithm", autocast="float32")
+log1p = analytic("log1p", grad=lambda g, y, x: g / (x + 1), ref=np.log1p, cost=14, vector="logarithm", autocast="float32",
+                 namespace="special")
 
 # ---- trigonometry ----
-sin = unary("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16, vector="trigonometric", takes_complex=True)
-cos: Operation = unary("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16, vector="trigonometric", takes_complex=True)
-tan = unary("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, vector="trigonometric", autocast="float32",
-            takes_complex=True)
-asin = unary(
-    "asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, vector="inverse_trigonometric",
-    autocast="float32", aliases=("arcsin",), takes_complex=True,
-)
-acos = unary(
-    "acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, vector="inverse_trigonometric",
-    autocast="float32", aliases=("arccos",), takes_complex=True,
-)
-atan = unary(
-    "atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16, vector="inverse_trigonometric",
-    aliases=("arctan",), takes_complex=True,
-)
-sinh = unary("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, vector="exponential", autocast="float32",
-             takes_complex=True)
-cosh: Operation = unary(
-    "cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16, vector="exponential", autocast="float32",
-    takes_complex=True,
-)
-tanh = unary(
-    "tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14, vector="exponential", namespace="nn.functional",
-    takes_complex=True,
-)
-asinh = unary(
-    "asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20, vector="logarithm", aliases=("arcsinh",),
-    takes_complex=True,
-)
-acosh = unary(
-    "acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20, vector="logarithm", aliases=("arccosh",),
-    takes_complex=True,
-)
-atanh = unary("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20, vector="logarithm", aliases=("arctanh",),
-              takes_complex=True)
+sin = analytic("sin", grad=lambda g, y, x: g * cos(x), ref=np.sin, cost=16, vector="trigonometric")
+cos: Operation = analytic("cos", grad=lambda g, y, x: -g * sin(x), ref=np.cos, cost=16, vector="trigonometric")
+tan = analytic("tan", grad=lambda g, y, x: g * (1 + y * y), ref=np.tan, cost=20, vector="trigonometric", autocast="float32")
+asin = analytic("asin", grad=lambda g, y, x: g * rsqrt(1 - x * x), ref=np.arcsin, cost=16, vector="inverse_trigonometric",
+                autocast="float32", aliases=("arcsin",))
+acos = analytic("acos", grad=lambda g, y, x: -g * rsqrt(1 - x * x), ref=np.arccos, cost=16, vector="inverse_trigonometric",
+                autocast="float32", aliases=("arccos",))
+atan = analytic("atan", grad=lambda g, y, x: g / (1 + x * x), ref=np.arctan, cost=16, vector="inverse_trigonometric",
+                aliases=("arctan",))
+sinh = analytic("sinh", grad=lambda g, y, x: g * cosh(x), ref=np.sinh, cost=16, vector="exponential", autocast="float32")
+cosh: Operation = analytic("cosh", grad=lambda g, y, x: g * sinh(x), ref=np.cosh, cost=16, vector="exponential",
+                           autocast="float32")
+tanh = analytic("tanh", grad=lambda g, y, x: g * (1 - y * y), ref=np.tanh, cost=14, vector="exponential",
+                namespace="nn.functional")
+asinh = analytic("asinh", grad=lambda g, y, x: g * rsqrt(x * x + 1), ref=np.arcsinh, cost=20, vector="logarithm",
+                 aliases=("arcsinh",))
+acosh = analytic("acosh", grad=lambda g, y, x: g * rsqrt(x * x - 1), ref=np.arccosh, cost=20, vector="logarithm",
+                 aliases=("arccosh",))
+atanh = analytic("atanh", grad=lambda g, y, x: g / (1 - x * x), ref=np.arctanh, cost=20, vector="logarithm",
+                 aliases=("arctanh",))
 
 # ---- error function, sigmoid, relu ----
 erf = unary(
@@ -296,12 +271,11 @@ relu = unary(
 )
 
 # ---- rounding ----
-floor: Operation = unary("floor", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.floor, floating=False)
-ceil = unary("ceil", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.ceil, floating=False)
-trunc: Operation = unary(
-    "trunc", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.trunc, floating=False, aliases=("fix",),
-)
-round = unary("round", exact=True, grad=lambda g, y, x: zeros_like(g), ref=np.rint, floating=False)
+rounding = partial(unary, exact=True, grad=lambda g, y, x: zeros_like(g), floating=False)
+floor: Operation = rounding("floor", ref=np.floor)
+ceil = rounding("ceil", ref=np.ceil)
+trunc: Operation = rounding("trunc", ref=np.trunc, aliases=("fix",))
+round = rounding("round", ref=np.rint)
 
 # ---- comparisons and predicates ----
 eq = compare("eq", np.equal, takes_complex=True)

@@ -50,7 +50,7 @@ def imag(input: Tensor) -> Tensor:
 for _name, _part in ("real", real), ("imag", imag):
     assert _part.fget is not None
     FUNCTIONS[_name] = _part.fget
-    setattr(Tensor, _name, _part.setter(lambda self, value, name=_name: getattr(self, name).copy_(value)))
+    setattr(Tensor, _name, _part.setter(lambda self, value, part=_name: getattr(self, part).copy_(value)))  # type: ignore[misc]
 
 
 @function()
