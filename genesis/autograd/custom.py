@@ -11,7 +11,7 @@ from genesis.autograd.derivation import arguments_of
 from genesis.autograd.forward_values import saved_at
 from genesis.autograd.hooks import Gradients
 from genesis.execution.flush import flush
-from genesis.ir.annotations import AnyFunction, Attributes
+from genesis.ir.annotations import AnyFunction, Attributes, Key
 from genesis.ir.graph import Graph, Node
 from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
@@ -260,7 +260,8 @@ def _entered(
 
 
 def _custom_nodes(
-    graph: Graph, raws: Sequence[int], targets: Sequence[int | None], saved: Sequence[int | None], kept: tuple[int, ...]
+    graph: Graph, key: Key, raws: Sequence[int], targets: Sequence[int | None], saved: Sequence[int | None],
+    kept: tuple[int, ...],
 ) -> None:
     """Add the nodes of a call's results. They read their values, the arguments, and saved intermediates."""
     sources = [index for index in targets if index is not None]

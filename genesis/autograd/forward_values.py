@@ -15,6 +15,7 @@ from genesis.execution.failure import lost
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
 from genesis.execution.realize import readable
+from genesis.ir.annotations import Key
 from genesis.ir.graph import Graph, Node
 from genesis.ops.registry import PRIMITIVES, Operation, expand
 from genesis.ops.transient import CHEAP, gathered_alone, is_transient, read_inputs
@@ -98,7 +99,7 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> Copie
             known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
     key = ("copy", source.step, last, tuple(known.items()))
 
-    def build(graph: Graph) -> CopiedTrace:
+    def build(graph: Graph, key: Key) -> CopiedTrace:
         copied = CopiedTrace(last, start, dict(known), set(), set())
         for index, node in enumerate(source.nodes[: last + 1]):
             needs = read_inputs(node) if is_transient(node) else node.inputs
@@ -146,7 +147,7 @@ def saved_at(source: Trace, index: int) -> Tensor:
         def read(trace: Trace) -> Array:
             values = forward_values(source, index, trace, thread_state.grad_enabled)
             if index in values.regathered:
-                return trace.handle(trace.record(("gathered again", values.key, index), lambda graph: Regathered(
+                return trace.handle(trace.record(("gathered again", values.key, index), lambda graph, key: Regathered(
                     source.nodes, values.regathered, graph, values.position).value(index).index).result)
             if index in values.shape_only:
                 raise ReleasedError

@@ -16,6 +16,7 @@ from genesis.autograd.derivation import derivation
 from genesis.autograd.gradients import gradients_of
 from genesis.autograd.hooks import Gradients
 from genesis.execution.eager import together
+from genesis.ir.annotations import Key
 from genesis.ir.graph import Graph
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
@@ -182,7 +183,7 @@ def batched(
         extent = examples[0][1].shape[0]
         key = ("batch", extent, pairs, ends, grad, draws_differ)
 
-        def build(graph: Graph) -> Any:
+        def build(graph: Graph, key: Key) -> Any:
             given = {one: graph.value(many) for one, many in zip(pairs[::2], pairs[1::2], strict=True)}
             return batch(graph, given, ends, extent, draws_differ)
 

@@ -6,7 +6,7 @@ open trace; then Python is called, and derivation continues with its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from operator import itemgetter
@@ -19,11 +19,13 @@ from genesis.autograd.hooks import GradientEvent, Gradients, hooked
 from genesis.autograd.regathered import Regathered, operands_of, rules_read
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
-from genesis.ir.graph import Graph, Value
+from genesis.ir.annotations import Key
+from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tracing.families import Form
 from genesis.tracing.recording_hooks import unwatched
 from genesis.tracing.state import recorded, recording, recording_in, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
@@ -104,16 +106,22 @@ class TraceBackward:
         seeds = tuple([(i, None if a is None else position_of(trace, a)) for i, a in sorted(self.cotangents.items())])
         wanted = self.wanted
         within = None if self.reachable is None or not source.released else frozenset(self.reachable)
-        key = ("derive", values.key, seeds, wanted, above, self.create_graph, self.adjoint, within)
+        asked = seeds, wanted, above, self.create_graph, self.adjoint, within
+        key = ("derive", values.key, *asked)
+        of = None if values.key is None else (source.step.family, values.key[1])
+        sources = () if of is None else (source.nodes,)
+        form = None if regathered or (of is not None and of[0] is None) else Form(("derive", of, *asked), [], sources)
 
-        def derived(graph: Graph, value_of: Callable[[int], Value]) -> Any:
-            given = {}
-            for index, seed in seeds:
-                node = source.nodes[index]
-                given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
-            return derive(source.nodes, given, graph, value_of, wanted, above, adjoint=self.adjoint, within=within)
+        def build(graph: Graph, key: Key, nodes: Sequence[Node] | None = None) -> Any:
+            nodes = graph.nodes if nodes is None else nodes
 
-        def build(graph: Graph) -> Any:
+            def derived(graph: Graph, value_of: Callable[[int], Value]) -> Any:
+                given = {}
+                for index, seed in seeds:
+                    node = nodes[index]
+                    given[index] = expand(graph.constant(1, node.dtype), node.shape) if seed is None else graph.value(seed)
+                return derive(nodes, given, graph, value_of, wanted, above, adjoint=self.adjoint, within=within)
+
             needed = rules_read(regathered, derived, graph, position) if regathered else ()
             made = Regathered(source.nodes, regathered, graph, position)
             ends, rest, reads = derived(graph, lambda i: made.value(i) if i in needed else graph.value(position(i)))
@@ -121,7 +129,7 @@ class TraceBackward:
                      for reader, seen in reads.items()} if needed else reads
             return tuple(ends), tuple(ends.values()), tuple(rest), tuple(rest.values()), reads, frozenset(reads)
 
-        step = trace.record(key, lambda graph: unwatched(build)(graph), grad=self.create_graph)
+        step = trace.record(key, unwatched(build), grad=self.create_graph, form=form)
         ends, end_values, rest, rest_values, reads, readers = step.result
         lacks_values = bool(shape_only) and any(i in shape_only for seen in reads.values() for i in seen)
         if lacks_values and self.create_graph and transient_collectives(source):

@@ -9,8 +9,7 @@ take the same steps (`ir/symbolic_sizes.py`): so what is filled in is, word by w
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from math import inf
+from collections.abc import Callable, Sequence
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
@@ -18,7 +17,8 @@ from genesis.codegen.segment import OwnedMemory
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.graph import Node
-from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Symbols
+from genesis.ir.skeletons import Numbers, described, node_with_numbers
+from genesis.ir.symbolic_sizes import NotSymbolicError, Symbols
 from genesis.lower.allocate import Arena
 from genesis.lower.stored import is_built_in
 from genesis.runtime.groups import GROUPS
@@ -34,7 +34,6 @@ SKELETONS = 256  # skeletons that are remembered
 FACTORS = 16  # inputs of a template whose products and sums other numbers may be
 LITERALS = range(-1, 3)  # keys of tables of the passes
 
-Numbers = list[Any]  # of a program: its integers, and numbers in floating point
 Template = Callable[[Sequence[Node], Numbers], Any]  # the plan of a graph with such numbers, or None
 
 
@@ -92,47 +91,15 @@ def program_of(trace: Trace, key: Key) -> Program | None:
         return None
     numbers: Numbers = []
     kinds = tuple([number.__class__ for number in trace.scalars])
-    described = key, get_default_dtype(), kinds, *_described(trace.nodes, numbers)
+    description = key, get_default_dtype(), kinds, *described(trace.nodes, numbers)
     try:
-        skeleton = _skeletons.setdefault(described, Skeleton())
+        skeleton = _skeletons.setdefault(description, Skeleton())
     except TypeError:  # an attribute that has no hash
         return None
-    _skeletons.move_to_end(described)
+    _skeletons.move_to_end(description)
     if len(_skeletons) > SKELETONS:
         _skeletons.popitem(last=False)
     return Program(skeleton, trace.nodes, numbers)
-
-
-def _described(nodes: Sequence[Node], numbers: Numbers) -> Iterator[Key]:
-    """What describes a graph but for its numbers, which are appended to `numbers`."""
-    for node in nodes:
-        yield node.op, node.inputs, node.dtype, node.differentiable, len(node.shape)
-        numbers += node.shape
-        for name, value in node.attrs.items():
-            yield name
-            yield _part(value, numbers)
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a part of an attribute is a number of the skeleton. NaN and -0.0 are not: they do not differ as numbers do."""
-    return value.__class__ is int or (value.__class__ is float and 0 < abs(value) < inf)
-
-
-def _part(value: Any, numbers: Numbers) -> Key:
-    kind = value.__class__
-    if _is_number(value):
-        numbers.append(value)
-        return kind
-    if kind is tuple:
-        return tuple([_part(part, numbers) for part in value])
-    return (kind, repr(value)) if isinstance(value, float | complex) else (kind, value)
-
-
-def _with_numbers(value: Any, numbers: Iterator[Any]) -> Any:
-    """A value of an attribute with the next numbers in place of its own."""
-    if _is_number(value):
-        return next(numbers)
-    return tuple([_with_numbers(part, numbers) for part in value]) if value.__class__ is tuple else value
 
 
 def _template(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template | None:
@@ -145,11 +112,11 @@ def _template(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable
 
 def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template:
     symbols = Symbols()
-    numbers, places = _unified(symbols, examples)
-    if not places:
+    numbers = _unified(symbols, examples)
+    if not symbols.values:
         raise NotSymbolicError("nothing differs")
     following = iter(numbers)
-    symbolic = plan([_symbolic(node, following) for node in nodes])
+    symbolic = plan([node_with_numbers(node, lambda number: next(following)) for node in nodes])
     if any([segment.host for segment in symbolic.segments]):
         raise NotSymbolicError("a call into Python, which reads the lowered graph")
     varying = [segment.program.varying for segment in symbolic.segments]
@@ -163,7 +130,7 @@ def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[
         """The plan of a graph with these numbers; None if planning it might take other steps."""
         memory = OwnedMemory()
         try:
-            found = fill(*[numbers[place] for place in places], numbers, Arena(), memory)
+            found = fill(numbers, Arena(), memory)
         except Exception as problem:  # what passes no guard may have no value, as a quotient by zero
             if is_of_handler(problem):
                 raise
@@ -178,18 +145,9 @@ def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[
     return filled
 
 
-def _symbolic(node: Node, numbers: Iterator[Any]) -> Node:
-    shape = tuple([next(numbers) for _ in node.shape])
-    attrs = {name: _with_numbers(value, numbers) for name, value in node.attrs.items()}
-    symbolic = Node(node.op, node.inputs, attrs, shape, node.dtype, node.differentiable)
-    symbolic.origin = node.origin
-    return symbolic
-
-
-def _unified(symbols: Symbols, examples: Sequence[Numbers]) -> tuple[Numbers, list[int]]:
-    """The numbers of the last example, those that differ among the examples as expressions; and the places of the inputs that
-    these are of."""
-    numbers, places = [], []
+def _unified(symbols: Symbols, examples: Sequence[Numbers]) -> Numbers:
+    """The numbers of the last example, those that differ among the examples as expressions."""
+    numbers = []
     known: dict[Key, Any] = {}  # its class and its values in all examples -> an expression
     inputs: list[tuple[tuple[Any, ...], Any]] = []
     for place, values in enumerate(zip(*examples, strict=True)):
@@ -200,13 +158,10 @@ def _unified(symbols: Symbols, examples: Sequence[Numbers]) -> tuple[Numbers, li
         if key not in known:
             known[key] = _expression(values, inputs)
             if known[key] is None:
-                if values[0].__class__ is int and min(values) < LEAST:
-                    raise NotSymbolicError("an extent is small in some examples")
-                known[key] = symbols.input(values[-1])
-                places.append(place)
+                known[key] = symbols.input(f"numbers[{place}]", values[-1], *values)
                 inputs.append((values, known[key]))
         numbers.append(known[key])
-    return numbers, places
+    return numbers
 
 
 def _expression(values: tuple[Any, ...], inputs: Sequence[tuple[tuple[Any, ...], Any]]) -> Any:

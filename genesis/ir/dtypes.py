@@ -20,6 +20,7 @@ from genesis.ir.annotations import Arguments
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, DataError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable_module
+from genesis.ir.symbolic_sizes import Size
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -179,7 +180,7 @@ def dtype_of_scalar(value: complex | np.generic | np.ndarray) -> DType:
         return bool_
     if isinstance(value, complex | np.complexfloating):
         return default_dtype[0].complex
-    return int64 if isinstance(value, int | np.integer) else default_dtype[0]
+    return int64 if isinstance(value, int | np.integer | Size) else default_dtype[0]
 
 
 def as_dtype(name: str, dtype: object) -> DType:

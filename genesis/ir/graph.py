@@ -37,7 +37,8 @@ class Node:
     __slots__ = ("attrs", "differentiable", "dtype", "inputs", "op", "origin", "shape")
 
     def __init__(
-        self, op: str, inputs: tuple[int, ...], attrs: Options, shape: Shape, dtype: DType, differentiable: bool = False
+        self, op: str, inputs: tuple[int, ...], attrs: Options, shape: Shape, dtype: DType, differentiable: bool = False,
+        origin: int = -1,
     ) -> None:
         self.op = op
         self.inputs = inputs
@@ -45,7 +46,7 @@ class Node:
         self.shape = shape
         self.dtype = dtype
         self.differentiable = differentiable
-        self.origin = -1
+        self.origin = origin
 
     @property
     def numel(self) -> int:
@@ -65,7 +66,7 @@ class Node:
         """Equal for nodes that compute the same value (shape and dtype follow from it and the inputs)."""
         attrs: Key
         if self.op == "constant":
-            attrs = repr(self.attrs["value"])  # -0.0 is not 0.0
+            attrs = _named(self.attrs["value"])
         elif self.op == "view":
             attrs = (self.attrs["strides"], self.attrs["offset"], self.attrs.get("barrier"))  # independent of the view's name
         else:
@@ -104,7 +105,7 @@ class Graph:
         """A 0-d literal. A `weak` one is a Python scalar: it does not widen the other operand."""
         refuse_complex_number("a constant", value, dtype)
         value = plain_number(value)
-        key = repr(value), dtype, weak  # -0.0 is not 0.0
+        key = _named(value), dtype, weak
         return self.once(key, lambda: self.add("constant", (), (), dtype, {"value": value, "weak": weak}))
 
     def once(self, key: Key, add: Callable[[], Value]) -> Value:
@@ -122,6 +123,11 @@ def plain_number(number: complex) -> complex:
     """A number as one of Python's own classes: another one's `repr` may not tell its numbers apart."""
     kind = next((kind for kind in _NUMBERS if isinstance(number, kind)), None)
     return number if kind is None or number.__class__ in _NUMBERS else kind.__pos__(number)  # type: ignore[arg-type]
+
+
+def _named(number: complex) -> Key:
+    """What tells a number from others in tables: -0.0 is not 0.0. The text of a symbolic size is that of an integer."""
+    return number if number.__class__ is Size else repr(number)
 
 
 _NUMBERS = bool, int, float, complex

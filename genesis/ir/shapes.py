@@ -6,8 +6,10 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from typing import SupportsIndex
 
 from genesis.ir.errors import ArgumentError
+from genesis.ir.symbolic_sizes import Size
 
 Shape = tuple[int, ...]
 
@@ -74,6 +76,33 @@ def normalize_axes(name: str, axes: int | Sequence[int] | None, rank: int) -> tu
     if len(set(result)) != len(result):
         raise ValueError(f"{name}: dim {listed} names an axis twice")
     return tuple(axis for axis in result if axis < rank)
+
+
+def sliced(extent: int, start: int | None, stop: int | None, step: int | None) -> tuple[int, int, int]:
+    """The first index that `start:stop:step` takes of an axis, the step, and how many indices it takes.
+
+    >>> sliced(5, -4, None, None), sliced(5, None, None, -2), sliced(5, 4, 1, 1)
+    ((1, 1, 4), (4, -2, 3), (4, 1, 0))
+    """
+    start, stop, step = [end if end is None else as_size(end) for end in (start, stop, 1 if step is None else step)]
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    low, high = (0, extent) if step > 0 else (-1, extent - 1)
+    first = _clamped(start, extent, low, high) if start is not None else low if step > 0 else high
+    last = _clamped(stop, extent, low, high) if stop is not None else high if step > 0 else low
+    if (last <= first) if step > 0 else (first <= last):
+        return first, step, 0
+    return first, step, (last - first - 1) // step + 1 if step > 0 else (first - last - 1) // -step + 1
+
+
+def _clamped(at: int, extent: int, low: int, high: int) -> int:
+    at = at + extent if at < 0 else at
+    return low if at < low else high if at > high else at
+
+
+def as_size(number: SupportsIndex) -> int:
+    """An int; a symbolic size as it is."""
+    return number if number.__class__ is Size else operator.index(number)  # type: ignore[return-value]
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdim: bool = False) -> Shape:

@@ -21,7 +21,7 @@ Terms = tuple[tuple[tuple[int, ...], int], ...]  # of a polynomial: symbols that
 Bounds = tuple[float, float]
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
 }
 
 
@@ -34,7 +34,7 @@ class Symbols:
 
     Attributes:
         values, bounds: of each symbol, in the example (None for what is known only after the guards) and for all sizes.
-        lines: up to the last guard, and
+        lines: up to the last guard, those that read the inputs from parameters among them, and
         effects: those after it, which call functions for each sizes anew, as to allocate memory.
         constants: objects that the lines name.
     """
@@ -42,7 +42,6 @@ class Symbols:
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.bounds: list[Bounds] = []
-        self.inputs: list[str] = []
         self.lines: list[str] = []
         self.effects: list[str] = []
         self.constants: dict[str, Any] = {}
@@ -56,12 +55,17 @@ class Symbols:
         self.bounds.append(bounds)
         return Real(self, name, value) if value.__class__ is float else Size(self, (((len(self.values) - 1,), 1),))
 
-    def input(self, value: float) -> Any:
-        """A symbol for a size, or for a number in floating point."""
-        self.inputs.append(f"s{len(self.values)}")
-        if value.__class__ is int:
-            self.lines.append(f"if {self.inputs[-1]} < {LEAST}: return None")
-        return self._symbol(value, (LEAST, inf))
+    def input(self, text: str, value: float, *others: float) -> Any:
+        """A symbol for a size, or for a number in floating point, read by `text`; `others` are its values in other examples."""
+        least, most = min(value, *others, inf), max(value, *others, -inf)
+        if most <= -LEAST and value.__class__ is int:
+            return -self.input(f"-{text}", -value, -least)
+        name = f"s{len(self.values)}"
+        self._record(self.lines, f"{name} = {text}")
+        low = LEAST if least >= LEAST else 0 if least >= 0 else -inf
+        if value.__class__ is int and low != -inf:
+            self._record(self.lines, f"if {name} < {low}: return None")
+        return self._symbol(value, (low, inf))
 
     def derived(self, text: str, value: Any, bounds: Bounds = (-inf, inf)) -> Any:
         """The symbol for an expression."""
@@ -109,14 +113,23 @@ class Symbols:
         self.constants[name] = thing
         return name
 
-    def compiled(self, *parameters: str, beside: Iterable[float] = (), check: str = "True", result: str) -> Callable[..., Any]:
-        """The function of the inputs and of `parameters` that returns a result, or None unless all guards and `check` pass."""
+    def compiled(
+        self, *parameters: str, beside: Iterable[float] = (), check: str = "True", result: str, is_checked: bool = False,
+    ) -> Callable[..., Any]:
+        """The function of `parameters` that returns a result, or None unless all guards and `check` pass."""
         # Tables tell keys of other hashes apart without asking: symbolic numbers, and those `beside` them. 5 is not 5.0 there.
-        symbolic = [key.text if key.__class__ is Size else f"repr({key.text})" for key in self.keys.values()
-                    if key.value is not None]
-        keys = [*symbolic, *{repr(number if number.__class__ is int else repr(number)) for number in beside}]
+        # Those that are equal in the example may be told apart only where its result `is_checked`, and must be equal again.
+        texts = {repr(number if number.__class__ is int else repr(number)): number for number in beside}
+        symbolic, equal = list[str](), {(Size if number.__class__ is int else Real, number): text for text, number in texts.items()}
+        for key in [key for key in self.keys.values() if key.value is not None]:
+            text = key.text if key.__class__ is Size else f"repr({key.text})"
+            if is_checked and (first := equal.setdefault((key.__class__, key.value), text)) is not text:
+                self.lines.append(f"if {text} != {first}: return None")
+            else:
+                symbolic.append(text)
+        keys = [*symbolic, *texts]
         apart = f"if len({{None, {', '.join(keys)}}}) <= {len(keys) if symbolic else 0} or not ({check}): return None"
-        head = f"def function({', '.join([*self.inputs, *parameters])}):"
+        head = f"def function({', '.join(parameters)}):"
         exec("\n ".join([head, *self.lines, apart, *self.effects, f"return {result}"]), self.constants)
         function: Callable[..., Any] = self.constants.pop("function")
         # Caches of the passes may keep sizes for long; what only the function needs is not theirs to keep.
@@ -181,6 +194,7 @@ class Size:
 
     __radd__, __rmul__ = __add__, __mul__
     __truediv__, __rtruediv__ = partialmethod(_real, "/"), partialmethod(_real, "/", swapped=True)
+    __pow__ = partialmethod(_real, "**")
 
     def __sub__(self, other: Any) -> Any:
         return self + -1 * other

@@ -88,7 +88,7 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
     >>> genesis.roll(genesis.tensor([1, 2, 3, 4]), 1)
     tensor([4, 1, 2, 3])
     """
-    moves = [shifts] if isinstance(shifts, int) else [*shifts]
+    moves = [*shifts] if isinstance(shifts, Sequence) else [shifts]
     if not moves:
         raise ValueError("roll: shifts is empty; want one at least")
     if dims is None:

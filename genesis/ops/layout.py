@@ -16,7 +16,8 @@ from genesis.ir.annotations import Extents
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node
 from genesis.ir.library import Library
-from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape
+from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape, sliced
+from genesis.ir.symbolic_sizes import Size
 
 
 class Layout(NamedTuple):
@@ -205,11 +206,7 @@ def slice_layout(at: Layout, dim: int, start: int | None = None, end: int | None
     tensor([1, 3, 5])
     """
     dim = normalize_axis("slice", dim, len(at.shape))
-    if start is not None and end is not None and step == 1 and 0 <= start <= end <= at.shape[dim]:
-        first, extent = start, end - start
-    else:
-        first, last, step = slice(start, end, step).indices(at.shape[dim])
-        extent = len(range(first, last, step))
+    first, step, extent = sliced(at.shape[dim], start, end, step)
     return Layout(
         (*at.shape[:dim], extent, *at.shape[dim + 1 :]),
         (*at.strides[:dim], at.strides[dim] * step, *at.strides[dim + 1 :]),
@@ -294,9 +291,9 @@ def window_layout(shape: Shape, sizes: Shape, strides: Shape, dilations: Shape, 
 
 def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
     """`f(2, 3)` and `f((2, 3))` are the same call."""
-    if len(dims) == 1 and not isinstance(dims[0], int | np.integer):
+    if len(dims) == 1 and not isinstance(dims[0], int | np.integer | Size):
         dims = tuple(dims[0])
-    return tuple(int(d) for d in dims)
+    return tuple(d if d.__class__ is Size else int(d) for d in dims)
 
 
 # ---- rules by view name; genesis.ops.views adds the rows that are more than a rule ----

@@ -19,6 +19,7 @@ from genesis.ir.dtypes import DType, bool_, dtype_of_scalar, get_default_dtype, 
 from genesis.ir.errors import ArgumentTypeError, NoTensorError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, contiguous_strides
+from genesis.ir.symbolic_sizes import Real, Size
 
 Gradient = Callable[..., Value | tuple[Value | None, ...]]
 Reference = Callable[..., np.ndarray | np.generic]
@@ -256,7 +257,7 @@ def as_values(*operands: Value | complex) -> list[Value]:
         return values
     graph = values[0].graph if values else None
     for o in operands:
-        if not isinstance(o, Value | bool | int | float | complex):
+        if not isinstance(o, Value | bool | int | float | complex | Size | Real):
             shown = f" {o!r:.40}" if isinstance(o, str) else ""  # only strings: another object's text may compute its value
             raise TypeError(f"operands must be tensors or numbers, got {type(o).__name__}{shown}")
     if graph is None:
@@ -285,7 +286,9 @@ def _number(value: complex, dtype: DType) -> complex:
     if dtype.category == 3:
         return complex(value)
     part = value.real if isinstance(value, complex) else value
-    return float(part) if dtype.category == 2 else wrapped(int(part), dtype)
+    if dtype.category == 2:
+        return part / 1
+    return part if part.__class__ is Size and dtype.itemsize == 8 else wrapped(int(part), dtype)
 
 
 def widened(x: Value) -> Value:

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from genesis.ir.graph import Node, Value
-from genesis.ir.shapes import Shape, numel
+from genesis.ir.shapes import Shape, numel, sliced
 from genesis.ops.layout import (
     LAYOUT_RULES,
     Layout,
@@ -164,8 +164,7 @@ def subscript_layout(at: Layout, items: tuple[Item, ...]) -> Layout:
             continue
         extent, stride = at.shape[axis], at.strides[axis]
         if isinstance(item, tuple):
-            start, stop, step = slice(*item).indices(extent)
-            count = len(range(start, stop, step))
+            start, step, count = sliced(extent, *item)
             offset += start * stride if count else 0
             shape.append(count)
             strides.append(stride * step)

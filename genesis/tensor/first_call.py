@@ -16,9 +16,9 @@ from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import Operation, numbers_of, parameter_names
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tensor.return_types import named
-from genesis.tensor.size import Size
-from genesis.tensor.traced_number import Number
+from genesis.tracing.families import form_of_call
 from genesis.tracing.recording_hooks import unwatched
+from genesis.tracing.token import argument_of
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import BYTE_LIMIT, Key, TrieNode
 
@@ -28,15 +28,15 @@ _MOVES = frozenset({*LAYOUT_RULES, "view_at", "clone"})  # operations on every d
 @unwatched
 def defined(trace: Trace, operation: Operation, arguments: CallArguments, attributes: Attributes | None, key: Key) -> TrieNode:
     """The step of a call that is new at this point of the trie, and whose line is noted already."""
-    arguments, attributes = _with_named_dtype(operation, arguments, attributes)
     given = [*arguments, *(attributes or {}).values()]
     _refuse_others(operation, given)
-    operands, tokens = operation.operands, key[2 : 2 + len(arguments)]
+    operands = operation.operands
     grad, low = key[1] if key[1].__class__ is tuple else (key[1], None)
 
-    def build(graph: Graph) -> Any:
-        values = [_value(graph, a, t) for a, t in zip(arguments, tokens, strict=True)]
-        chosen = {k: _value(graph, attributes[k], t) for k, t in key[-1]} if attributes else {}
+    def build(graph: Graph, key: Key) -> Any:
+        values = [argument_of(token, graph.value) for token in key[2 : 2 + len(arguments)]]
+        chosen = {name: argument_of(token, graph.value) for name, token in key[-1]} if attributes else {}
+        values, chosen = _with_named_dtype(operation, values, chosen)
         if not any([isinstance(v, Value) for v in values]):
             values = [graph.constant(v, dtype_of_scalar(v), weak=True)
                       if i in operands and isinstance(v, int | float | complex) else v
@@ -51,7 +51,7 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
         return named(operation.name, _without_operands(result, values))
 
     try:
-        step = trace.advance(key, build, grad=grad)
+        step = trace.advance(key, build, grad=grad, form=form_of_call(key))
     except BaseException as problem:
         trace.lines.pop()
         if (met := _met_no_tensor(problem, arguments, given)) is not None:
@@ -79,20 +79,18 @@ def _elements(operation: Operation, dtype: DType) -> tuple[str, ...]:
     return tuple([name for name in operation.elements if name not in rounded]) if dtype.itemsize == 2 else ()
 
 
-def _with_named_dtype(
-    operation: Operation, arguments: CallArguments, attributes: Attributes | None
-) -> tuple[CallArguments, Attributes | None]:
+def _with_named_dtype(operation: Operation, arguments: list[Any], attributes: Attributes) -> tuple[list[Any], Attributes]:
     """The arguments with a named dtype as a DType."""
     if "dtype" not in parameter_names(operation):
         return arguments, attributes
-    asked = {**dict(zip(parameter_names(operation), arguments, strict=False)), **(attributes or {})}.get("dtype")
+    asked = {**dict(zip(parameter_names(operation), arguments, strict=False)), **attributes}.get("dtype")
     if asked is None:
         return arguments, attributes
     dtype = as_dtype(operation.name, asked)
     refuse_stored(operation.name, dtype)
     if dtype is not asked:
         arguments = [dtype if argument is asked else argument for argument in arguments]
-        attributes = {name: dtype if value is asked else value for name, value in (attributes or {}).items()}
+        attributes = {name: dtype if value is asked else value for name, value in attributes.items()}
     return arguments, attributes
 
 
@@ -189,18 +187,3 @@ def number_in(operation: str, name: str, argument: Any) -> Any:
     if argument.numel() != 1:
         raise TypeError(f"{operation}: {name} takes a number, got a tensor of shape {argument.shape}")
     return argument.item()
-
-
-def _value(graph: Graph, argument: object, token: Any) -> Any:
-    """The definition's argument for a token: Values for positions, Python objects for the rest."""
-    if type(argument) is Number and token.__class__ is not int:
-        return argument.value
-    if isinstance(argument, Tensor | np.ndarray) or (token.__class__ is int):
-        return graph.value(token)
-    if isinstance(argument, list | tuple):
-        if token and token[0] == "tensors":
-            return tuple([_value(graph, a, t) for a, t in zip(argument, token[1:], strict=True)])
-        if argument.__class__ in (list, tuple, Size):
-            return tuple([_value(graph, item, None) for item in argument])
-        return argument
-    return argument.item() if isinstance(argument, np.generic) else argument

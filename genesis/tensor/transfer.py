@@ -52,6 +52,6 @@ def _entered(copy: Array, device: Device) -> Array:
 
     def enter(trace: Trace) -> Array:
         index = trace.enter_array(copy)
-        return trace.handle(trace.record((clone, True, index), lambda graph: clone(graph.value(index))).result)
+        return trace.handle(trace.record((clone, True, index), lambda graph, key: clone(graph.value(index))).result)
 
     return recorded(device, enter)

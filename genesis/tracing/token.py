@@ -61,7 +61,7 @@ def argument_of(token: Any, tensor_at: Callable[[int], Any]) -> Any:
     if type(token) is not tuple:
         return token
     if is_number(token):
-        return token[0](token[1])
+        return token[0](token[1]) if token[1].__class__ is str else token[1]
     if token and token[0] == "tensors":
-        return [argument_of(member, tensor_at) for member in token[1:]]
+        return tuple([argument_of(member, tensor_at) for member in token[1:]])
     return tuple([argument_of(member, tensor_at) if type(member) is tuple else member for member in token])

@@ -20,13 +20,14 @@ from types import CodeType, MappingProxyType
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
-from genesis.ir.graph import Graph, Node
+from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import CPU, Device
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
+from genesis.tracing.families import Build, Form
 from genesis.tracing.memory import Memory
 from genesis.tracing.scopes import Scope, ScopeNames, innermost
 from genesis.tracing.source_line import line_name, resolve_line, user_line
@@ -224,20 +225,20 @@ class Trace:
         self.nodes += step.nodes
         self.weight += step.weight
 
-    def advance(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> TrieNode:
-        """Append the step `key`; if it is new, `build(graph)` adds its nodes and returns its results."""
-        step = self.step.children.get(key) or self.step.grow(key, self.nodes, build, grad)
+    def advance(self, key: Key, build: Build, *, grad: bool = True, form: Form | None = None) -> TrieNode:
+        """Append the step `key`; if it is new, as `TrieNode.grow` makes it."""
+        step = self.step.children.get(key) or self.step.grow(key, self.nodes, build, grad, form)
         self.step = step
         self.nodes += step.nodes
         self.weight += step.weight
         return step
 
-    def record(self, key: Key, build: Callable[[Graph], Any], *, grad: bool = True) -> TrieNode:
+    def record(self, key: Key, build: Build, *, grad: bool = True, form: Form | None = None) -> TrieNode:
         """`advance`, as a call at the user's line."""
         code, offset = user_line()
         self.lines.append((len(self.nodes), code, offset, innermost.scope, key))
         try:
-            return self.advance(key, build, grad=grad)
+            return self.advance(key, build, grad=grad, form=form)
         except BaseException:
             self.lines.pop()
             raise
@@ -275,7 +276,7 @@ class Trace:
         if known is not None and known[0] == source:
             return known[1]  # type: ignore[no-any-return]
         index, key, step = len(self.nodes), ("variable", source), self.step
-        self.append(step.children.get(key) or step.grow(key, self.nodes, lambda graph: variable_of(graph, source)))
+        self.append(step.children.get(key) or step.grow(key, self.nodes, lambda graph, key: variable_of(graph, source)))
         self.variables[index] = leaf
         self.entered[leaf] = source, index
         return index

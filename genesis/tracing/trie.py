@@ -5,12 +5,13 @@ A repeated program follows the same path, and finds at its end the plans that ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Graph, Node, Value
 from genesis.runtime.system import machine_memory
+from genesis.tracing.families import Build, Family, Form, Step, positions_of
 
 Key = tuple[Any, ...]  # a call's operation, mode, positions of its tensors and static arguments
 NODE_LIMIT = 20_000
@@ -25,13 +26,14 @@ class TrieNode:
     """One call in the trie: its nodes, the positions of its results, and the steps seen after it."""
 
     __slots__ = (
-        "__weakref__", "children", "collectives", "elements", "nodes", "offsets", "plans", "result", "strides",
+        "__weakref__", "children", "collectives", "elements", "family", "nodes", "offsets", "plans", "result", "strides",
         "weight",
     )
 
-    def __init__(self, nodes: Sequence[Node], result: Any) -> None:
+    def __init__(self, nodes: Sequence[Node], result: Any, family: Family | None = None) -> None:
         self.nodes = tuple(nodes)
         self.result = result
+        self.family = family  # of the paths that end here, of whatever sizes
         self.children: dict[Key, TrieNode] = {}
         self.plans: dict[Any, Any] = {}
         self.collectives: Sequence[int] | None = None  # positions of collectives on the path; computed lazily
@@ -40,16 +42,16 @@ class TrieNode:
         self.strides: Any = None  # PyTorch's, of the results so far (`functions/memory_order.py`)
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
-    def grow(self, key: Key, nodes: list[Node], build: Callable[[Graph], Any], grad: bool = True) -> TrieNode:
-        """A new step `key` after this one, whose path has `nodes`: `build(graph)` adds its own nodes and returns its
-        results."""
-        start = len(nodes)
-        try:
-            result = build(Graph(nodes, grad))
-            step = TrieNode(nodes[start:], _positions(result))
-        finally:
-            del nodes[start:]
-        self.children[key] = step
+    def grow(self, key: Key, nodes: list[Node], build: Build, grad: bool = True, form: Form | None = None) -> TrieNode:
+        """A new step `key` after this one, whose path has `nodes`: `build(graph, key, *sources)` adds its own nodes and returns
+        its results. Steps of one `form` may be filled in."""
+        family = self.family
+        found = None if form is None or family is None else family.filled(form, nodes)
+        if found is None:
+            found = _built(family, key, nodes, build, grad, () if form is None else form.sources)
+            if form is not None and family is not None:
+                family.note(form, key, nodes, found, build, grad)
+        self.children[key] = step = TrieNode(*found)
         _known[0] += 1
         if _known[0] > STEP_LIMIT:
             fresh_roots()
@@ -59,7 +61,7 @@ class TrieNode:
         """A new step (shape, dtype, strides, whether differentiable, whether a leaf's), which weighs what the input holds."""
         shape, dtype, strides, differentiable, is_leaf = key
 
-        def build(graph: Graph) -> Value:
+        def build(graph: Graph, key: Key) -> Value:
             source = graph.add("input", (), shape, dtype, {"strides": strides}, differentiable)
             return variable_of(graph, source.index) if is_leaf else source
 
@@ -69,7 +71,17 @@ class TrieNode:
 
     def grow_scalar(self, key: Key, nodes: list[Node], slot: int) -> TrieNode:
         """A new step ("scalar", dtype, class) after this one, for the number in a slot of the program's."""
-        return self.grow(key, nodes, lambda graph: graph.add("scalar", (), (), key[1], {"slot": slot, "weak": True}))
+        return self.grow(key, nodes, lambda graph, key: graph.add("scalar", (), (), key[1], {"slot": slot, "weak": True}))
+
+
+def _built(family: Family | None, key: Key, nodes: list[Node], build: Build, grad: bool, sources: Any) -> Step:
+    start = len(nodes)
+    try:
+        result = build(Graph(nodes, grad), key, *sources)
+        added = nodes[start:]
+    finally:
+        del nodes[start:]
+    return Step(added, positions_of(result), family and family.following(added))
 
 
 def variable_of(graph: Graph, source: int) -> Value:
@@ -84,21 +96,10 @@ _known = [0]  # the number of steps below them
 
 def new_root(dtype: DType) -> TrieNode:
     """The root for a default dtype that has none yet."""
-    return roots.setdefault(dtype, TrieNode((), None))
+    return roots.setdefault(dtype, TrieNode((), None, Family()))
 
 
 def fresh_roots() -> None:
     """Drop all paths, as where there are too many steps: traces start from new roots (kernels stay cached)."""
     roots.clear()
     _known[0] = 0
-
-
-def _positions(result: Any) -> Any:
-    """Values as positions, in the tuple (or named tuple) they came in."""
-    if isinstance(result, Value):
-        return result.index
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*map(_positions, result))
-    if isinstance(result, tuple | list):
-        return type(result)(map(_positions, result))
-    return result

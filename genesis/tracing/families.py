@@ -1,0 +1,255 @@
+"""Families: paths of the trie that differ in numbers alone. Their steps are filled in from templates.
+
+What a call or a derivation adds to a path is a function of its key and of earlier nodes. Where a step's form, its key without
+numbers, is new again and again, the function is run on symbolic sizes: the numbers of the key, and of each node that it
+reads. Guards make sure that for others it would take the same steps (`ir/symbolic_sizes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from genesis.ir.annotations import Key
+from genesis.ir.graph import Graph, Node, Value
+from genesis.ir.skeletons import Numbers, described, is_number, node_with_numbers
+from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Real, Size, Symbols
+from genesis.runtime.uninterrupted import is_of_handler, uninterrupted
+
+MADE_AT = 3, 8, 20, 50  # new steps of a form, at which a template is made of the latest
+LITERALS = range(1 - LEAST, LEAST)  # numbers that are part of forms
+
+Build = Callable[..., Any]  # (graph, key, *sources): adds a step's nodes, and returns its results
+
+
+class Form(NamedTuple):
+    """A step's key but for its numbers, those, and the graphs that its nodes follow from besides the one that it belongs to."""
+
+    key: Key
+    numbers: Numbers
+    sources: Sequence[Sequence[Node]] = ()
+
+
+class Step(NamedTuple):
+    """What a step adds: its nodes, the positions of its results, and the family of the paths with it."""
+
+    nodes: Sequence[Node]
+    result: Any
+    family: Family | None
+
+
+class _Known:
+    """What is known of the steps of a form."""
+
+    __slots__ = ("made", "numbers", "templates", "varying")
+
+    def __init__(self, numbers: Numbers) -> None:
+        self.made = 0
+        self.numbers = numbers  # of the latest, and
+        self.varying = frozenset[int]()  # the places of those that have varied
+        self.templates: list[tuple[Callable[..., Any], Any, Family]] = []
+
+
+class Family:
+    """Paths that differ in numbers alone."""
+
+    __slots__ = ("_following", "_known")
+
+    def __init__(self) -> None:
+        self._following: dict[Key, Family] = {}
+        self._known: dict[Key, _Known] = {}
+
+    def following(self, nodes: Sequence[Node]) -> Family | None:
+        """The family of the paths that go on with such nodes; None if an attribute has no hash."""
+        try:
+            return self._following.setdefault((*described(nodes, []),), Family())
+        except TypeError:
+            return None
+
+    def filled(self, form: Form, nodes: Sequence[Node]) -> Step | None:
+        """The step of a form after `nodes`, by a template; None if none fits."""
+        known = self._known.get(form.key)
+        for fill, result, family in () if known is None else known.templates:
+            try:
+                added = fill(form.numbers, nodes, *form.sources)
+            except Exception as problem:  # what passes no guard may have no value, as a quotient by zero
+                if is_of_handler(problem):
+                    raise
+                continue
+            if added is not None:
+                return Step(added, result, family)
+        return None
+
+    def note(self, form: Form, key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool) -> None:
+        """Note a step that no template filled in; make one of it where that is likely to pay."""
+        known = self._known.get(form.key)
+        if known is None:
+            known = self._known[form.key] = _Known(form.numbers)
+        known.made += 1
+        known.varying |= {k for k, pair in enumerate(zip(form.numbers, known.numbers, strict=True)) if pair[0] != pair[1]}
+        known.numbers = form.numbers
+        if known.made in MADE_AT and step.family is not None:
+            fill = uninterrupted(_template, form, known.varying, key, nodes, step, build, grad)
+            if fill is not None:
+                known.templates.insert(0, (fill, step.result, step.family))
+
+
+def _template(
+    form: Form, varying: Collection[int], key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool
+) -> Callable[..., Any] | None:
+    """The function of the numbers and graphs of a form that returns its nodes; None if there is none."""
+    try:
+        fill = _filling(form, varying, key, nodes, step, build, grad)
+        found = fill(form.numbers, nodes, *form.sources)
+    except Exception:  # the step is made without symbols, as where a rule takes no symbolic sizes
+        return None
+    return fill if [*map(_facts, found or ())] == [*map(_facts, step.nodes)] else None
+
+
+def _facts(node: Node) -> Key:
+    return node.op, node.inputs, repr(node.attrs), node.shape, node.dtype, node.differentiable, node.origin
+
+
+def _filling(
+    form: Form, varying: Collection[int], key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool
+) -> Callable[..., Any]:
+    symbols = Symbols()
+    inputs = _Inputs(symbols)
+    path, *sources = graphs = [_Path(inputs, f"graph{k}", given) for k, given in enumerate((nodes, *form.sources))]
+    numbers = [inputs.number(f"numbers[{k}]", number, k in varying) for k, number in enumerate(form.numbers)]
+    given = key_with_numbers(key, iter(numbers)) if numbers else key
+    result = positions_of(build(Graph(path, grad), given, *sources))  # type: ignore[arg-type]
+    if result != step.result:
+        raise NotSymbolicError("other results")
+    others: Numbers = [*LITERALS]
+    tuple(described(path.added, others))
+    added: list[str] = []
+    for node in path.added:
+        attrs = ", ".join([f"{name!r}: {symbols.text(value)}" for name, value in node.attrs.items()])
+        for real in _reals_in(node.attrs.values()):
+            symbols.ask(f"0 < abs({real.text}) < 1e999", True)
+        fixed = [symbols.name(fact) for fact in (node.op, node.inputs)], symbols.name(node.dtype)
+        added.append(f"{symbols.name(Node)}({', '.join(fixed[0])}, {{{attrs}}}, {symbols.text(node.shape)}, {fixed[1]}, "
+                     f"{node.differentiable}, {node.origin})")
+    names, beside = [graph.name for graph in graphs], [number for number in others if is_number(number)]
+    return symbols.compiled("numbers", *names, beside=beside, result=f"[{', '.join(added)}]", is_checked=True)
+
+
+def _reals_in(values: Any) -> Iterator[Real]:
+    for value in values:
+        if value.__class__ is Real:
+            yield value
+        elif isinstance(value, tuple):
+            yield from _reals_in(value)
+
+
+class _Inputs:
+    """The inputs of a template: equal numbers of the example are one symbol, and must be equal."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self.symbols = symbols
+        self._known: dict[Key, Any] = {}
+
+    def number(self, text: str, value: Any, varies: bool = True) -> Any:
+        """The symbol of a number that `text` reads; small integers, and what has not varied, are themselves."""
+        key = value.__class__, value
+        if not varies or (value.__class__ is int and value in LITERALS):
+            self.symbols.ask(f"{text} == {value}", True)
+            return value
+        if key not in self._known:
+            self._known[key] = self.symbols.input(text, value)
+        else:
+            self.symbols.ask(f"{text} == {self.symbols.text(self._known[key])}", True)
+        return self._known[key]
+
+
+class _Path(Sequence[Node]):
+    """A path's nodes, symbolic where they are read, and those that a step adds."""
+
+    def __init__(self, inputs: _Inputs, name: str, nodes: Sequence[Node]) -> None:
+        self.name, self.added = name, list[Node]()
+        self._inputs, self._nodes, self._read = inputs, nodes, dict[int, Node]()
+
+    def __len__(self) -> int:
+        return len(self._nodes) + len(self.added)
+
+    def __getitem__(self, index: Any) -> Any:
+        if index.__class__ is slice:
+            return [self[k] for k in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        if index >= len(self._nodes):
+            return self.added[index - len(self._nodes)]
+        if index not in self._read:
+            self._read[index] = self._symbolic(index)
+        return self._read[index]
+
+    def _symbolic(self, index: int) -> Node:
+        node, at = self._nodes[index], f"{self.name}[{index}]"
+        texts = [f"{at}.shape[{axis}]" for axis in range(len(node.shape))]
+        for name, value in node.attrs.items():
+            texts += _texts(f"{at}.attrs[{name!r}]", value)
+        following = iter(texts)
+        return node_with_numbers(node, lambda number: self._inputs.number(next(following), number))
+
+    def append(self, node: Node) -> None:
+        self.added.append(node)
+
+
+def _texts(text: str, value: Any) -> Iterator[str]:
+    """What reads the numbers in a value that `text` reads."""
+    if is_number(value):
+        yield text
+    elif value.__class__ is tuple:
+        for k, part in enumerate(value):
+            yield from _texts(f"{text}[{k}]", part)
+
+
+# ---- keys of calls ----
+def form_of_call(key: Any) -> Form:
+    """The form of a call's key: the numbers of its static arguments are its numbers, but for small ones."""
+    numbers: Numbers = []
+    return Form((*key[:2], *[_of_token(token, numbers) for token in key[2:]]), numbers)
+
+
+def _of_token(token: Any, numbers: Numbers) -> Key:
+    return _of_member(token, numbers) if isinstance(token, tuple) else token
+
+
+def _of_member(part: Any, numbers: Numbers) -> Key:
+    if part.__class__ is int and part not in LITERALS:
+        numbers.append(part)
+        return Size
+    if not isinstance(part, tuple):
+        return part  # type: ignore[no-any-return]
+    of = _of_token if _has_positions(part) else _of_member
+    return part.__class__, *[of(member, numbers) for member in part]
+
+
+def _has_positions(token: Any) -> bool:
+    """Whether integers in a token are positions: of tensors in a list, or of one by a name."""
+    return len(token) > 0 and token[0].__class__ is str
+
+
+def key_with_numbers(key: Any, numbers: Iterator[Any]) -> Any:
+    """The key of a call with symbolic numbers in place of its own."""
+    return tuple([_with(token, numbers) if isinstance(token, tuple) else token for token in key])
+
+
+def _with(part: Any, numbers: Iterator[Any], positions: bool = False) -> Any:
+    if part.__class__ is int and not positions and part not in LITERALS:
+        return next(numbers)
+    if not isinstance(part, tuple):
+        return part
+    members = [_with(member, numbers, _has_positions(part)) for member in part]
+    return type(part)(*members) if hasattr(part, "_fields") else type(part)(members)
+
+
+def positions_of(result: Any) -> Any:
+    """Values as positions, in the tuple (or named tuple) they came in."""
+    if isinstance(result, Value):
+        return result.index
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*map(positions_of, result))
+    if isinstance(result, tuple | list):
+        return type(result)(map(positions_of, result))
+    return result
