@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import SupportsIndex
+from typing import Any
 
 from genesis.ir.errors import ArgumentError
 from genesis.ir.symbolic_sizes import Size
@@ -84,15 +84,14 @@ def sliced(extent: int, start: int | None, stop: int | None, step: int | None) -
     >>> sliced(5, -4, None, None), sliced(5, None, None, -2), sliced(5, 4, 1, 1)
     ((1, 1, 4), (4, -2, 3), (4, 1, 0))
     """
-    start, stop, step = [end if end is None else as_size(end) for end in (start, stop, 1 if step is None else step)]
-    if step == 0:
+    by = 1 if step is None else as_size(step)
+    if by == 0:
         raise ValueError("slice step cannot be zero")
-    low, high = (0, extent) if step > 0 else (-1, extent - 1)
-    first = _clamped(start, extent, low, high) if start is not None else low if step > 0 else high
-    last = _clamped(stop, extent, low, high) if stop is not None else high if step > 0 else low
-    if (last <= first) if step > 0 else (first <= last):
-        return first, step, 0
-    return first, step, (last - first - 1) // step + 1 if step > 0 else (first - last - 1) // -step + 1
+    low, high = (0, extent) if by > 0 else (-1, extent - 1)
+    first, last = [default if end is None else _clamped(as_size(end), extent, low, high)
+                   for end, default in zip((start, stop), (low, high) if by > 0 else (high, low), strict=True)]
+    reach = last - first if by > 0 else first - last
+    return first, by, 0 if reach <= 0 else (reach - 1) // abs(by) + 1
 
 
 def _clamped(at: int, extent: int, low: int, high: int) -> int:
@@ -100,9 +99,9 @@ def _clamped(at: int, extent: int, low: int, high: int) -> int:
     return low if at < low else high if at > high else at
 
 
-def as_size(number: SupportsIndex) -> int:
-    """An int; a symbolic size as it is."""
-    return number if number.__class__ is Size else operator.index(number)  # type: ignore[return-value]
+def as_size(number: Any) -> int:
+    """A number as an int; a symbolic size as it is."""
+    return number if number.__class__ is Size else operator.index(number)  # type: ignore[no-any-return,return-value]
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdim: bool = False) -> Shape:

@@ -119,15 +119,15 @@ class Symbols:
         """The function of `parameters` that returns a result, or None unless all guards and `check` pass."""
         # Tables tell keys of other hashes apart without asking: symbolic numbers, and those `beside` them. 5 is not 5.0 there.
         # Those that are equal in the example may be told apart only where its result `is_checked`, and must be equal again.
-        texts = {repr(number if number.__class__ is int else repr(number)): number for number in beside}
-        symbolic, equal = list[str](), {(Size if number.__class__ is int else Real, number): text for text, number in texts.items()}
-        for key in [key for key in self.keys.values() if key.value is not None]:
+        equal = {(number.__class__, number): repr(number if number.__class__ is int else repr(number)) for number in beside}
+        keys = [*equal.values()]
+        symbolic = [key for key in self.keys.values() if key.value is not None]
+        for key in symbolic:
             text = key.text if key.__class__ is Size else f"repr({key.text})"
-            if is_checked and (first := equal.setdefault((key.__class__, key.value), text)) is not text:
+            if is_checked and (first := equal.setdefault((key.value.__class__, key.value), text)) is not text:
                 self.lines.append(f"if {text} != {first}: return None")
             else:
-                symbolic.append(text)
-        keys = [*symbolic, *texts]
+                keys.append(text)
         apart = f"if len({{None, {', '.join(keys)}}}) <= {len(keys) if symbolic else 0} or not ({check}): return None"
         head = f"def function({', '.join(parameters)}):"
         exec("\n ".join([head, *self.lines, apart, *self.effects, f"return {result}"]), self.constants)

@@ -16,7 +16,7 @@ from genesis.ir.annotations import Extents
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node
 from genesis.ir.library import Library
-from genesis.ir.shapes import Shape, contiguous_strides, normalize_axis, numel, resolve_reshape, sliced
+from genesis.ir.shapes import Shape, as_size, contiguous_strides, normalize_axis, numel, resolve_reshape, sliced
 from genesis.ir.symbolic_sizes import Size
 
 
@@ -293,7 +293,7 @@ def _flat(dims: Sequence[Any]) -> tuple[int, ...]:
     """`f(2, 3)` and `f((2, 3))` are the same call."""
     if len(dims) == 1 and not isinstance(dims[0], int | np.integer | Size):
         dims = tuple(dims[0])
-    return tuple(d if d.__class__ is Size else int(d) for d in dims)
+    return tuple(as_size(d) if d.__class__ is Size else int(d) for d in dims)
 
 
 # ---- rules by view name; genesis.ops.views adds the rows that are more than a rule ----

@@ -12,7 +12,7 @@ from typing import Any
 from genesis.ir.dtypes import DType, float32, float64, int32, int64, uint8
 from genesis.ir.errors import UnknownModeError
 from genesis.ir.graph import Value
-from genesis.ir.shapes import numel
+from genesis.ir.shapes import as_size, numel
 from genesis.ir.symbolic_sizes import Size
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import ceil, clamp, exp2, floor, log2, maximum, round, where
@@ -127,7 +127,7 @@ def _sizes(
     if len(each) != len(extents) or any(g <= 0 for g in each):
         raise ValueError(f"interpolate: {given} for shape {input.shape}; want a number above 0 for each of {len(extents)} axes")
     if scale_factor is None:
-        return tuple([n if n.__class__ is Size else int(n) for n in each]), (None,) * len(each)
+        return tuple([as_size(n) if n.__class__ is Size else int(n) for n in each]), (None,) * len(each)
     sizes = tuple([whole(e * float(f)) for e, f in zip(extents, each, strict=True)])
     return sizes, (None,) * len(each) if recompute else tuple([float(f) for f in each])
 

@@ -40,8 +40,8 @@ def value(function, x, y):
 def filling(function, x, y):
     """The compiled function of two sizes, made with an example."""
     symbols = Symbols()
-    result = value(function, symbols.input(x), symbols.input(y))
-    return symbols.compiled(beside=range(-100, 100), result=f"({symbols.text(result)}, )")
+    result = value(function, symbols.input("x", x), symbols.input("y", y))
+    return symbols.compiled("x", "y", beside=range(-100, 100), result=f"({symbols.text(result)}, )")
 
 
 @given(FUNCTIONS, SIZES, SIZES)
@@ -55,13 +55,13 @@ def test_what_passes_the_guards_is_what_numbers_give(function, example, other):
 @given(st.tuples(st.sampled_from(ALWAYS), NUMBERS, NUMBERS), SIZES, SIZES)
 def test_unguarded_functions_hold_for_all_sizes(function, example, other):
     symbols = Symbols()
-    result = value(function, *map(symbols.input, example))
-    assert symbols.compiled(result=symbols.text([result]))(*other) == [value(function, *other)]
+    result = value(function, *map(symbols.input, "xy", example))
+    assert symbols.compiled("x", "y", result=symbols.text([result]))(*other) == [value(function, *other)]
 
 
 def test_polynomials_are_compared_without_guards():
     symbols = Symbols()
-    x, y = symbols.input(7), symbols.input(5)
+    x, y = symbols.input("x", 7), symbols.input("y", 5)
     before = [*symbols.lines]
     assert x * 4 * y == y * x * 4 and (x * y + x) // x == y + 1 and (x * 6) % 3 == 0 and x * 2 + 1 != x * 4 + 1
     assert x > 1 and x * y >= 4 and 0 not in (x, y) and not may_exceed(3, 4) and may_exceed(x, 100)
@@ -70,37 +70,37 @@ def test_polynomials_are_compared_without_guards():
 
 def test_an_integer_that_is_asked_for_is_guarded():
     symbols = Symbols()
-    assert [*range(symbols.input(3))] == [0, 1, 2]
-    fill = symbols.compiled(result="1")
+    assert [*range(symbols.input("x", 3))] == [0, 1, 2]
+    fill = symbols.compiled("x", result="1")
     assert [fill(3), fill(4)] == [1, None]
 
 
 def test_keys_of_tables_stay_apart():
     symbols = Symbols()
-    x, y = symbols.input(3), symbols.input(4)
+    x, y = symbols.input("x", 3), symbols.input("y", 4)
     assert {x: 1}.get(y) is None
-    fill = symbols.compiled(result="1")
+    fill = symbols.compiled("x", "y", result="1")
     assert [fill(5, 6), fill(6, 6)] == [1, None]
 
 
 def test_names_of_numbers_stay_apart_from_those_beside_them():
     symbols = Symbols()
-    scale = symbols.input(1.5)
+    scale = symbols.input("x", 1.5)
     assert {"0.5": 1}.get(repr(scale)) is None
-    fill = symbols.compiled(beside=[0.5, 2], result="1")
+    fill = symbols.compiled("x", beside=[0.5, 2], result="1")
     assert [fill(0.25), fill(0.5), fill(2.0)] == [1, None, 1]
 
 
 def test_a_computation_that_has_ended_answers_nothing_new():
     symbols = Symbols()
-    x = symbols.input(5)
-    symbols.compiled(result="1")
+    x = symbols.input("x", 5)
+    symbols.compiled("x", result="1")
     with pytest.raises(NotSymbolicError):
         bool(x > 3)
 
 
 def test_kernels_of_other_programs_hold_no_symbolic_constants():
-    for number in (Symbols().input(65537), 65537):
+    for number in (Symbols().input("x", 65537), 65537):
         graph = Graph()
         x = graph.add("input", (), (7,), int64)
         y = graph.add("mul", (x, expand(graph.constant(number, int64), (7,))), (7,), int64)
@@ -110,16 +110,16 @@ def test_kernels_of_other_programs_hold_no_symbolic_constants():
 
 def test_what_is_known_only_later_answers_nothing():
     symbols = Symbols()
-    offset = symbols.effect("take", symbols.input(4))
+    offset = symbols.effect("take", symbols.input("x", 4))
     assert offset + 8 - offset == 8
     with pytest.raises(NotSymbolicError):
         bool(offset > 3)
-    fill = symbols.compiled("take", result=symbols.text([offset + 1]))
+    fill = symbols.compiled("x", "take", result=symbols.text([offset + 1]))
     assert fill(6, lambda nbytes: 10 * nbytes) == [61]
 
 
 def test_sizes_of_another_computation_are_refused():
-    x, y = Symbols().input(3), Symbols().input(3)
+    x, y = Symbols().input("x", 3), Symbols().input("x", 3)
     assert x != y and {x: 1}.get(y) is None
     with pytest.raises(NotSymbolicError):
         x + y
@@ -127,6 +127,6 @@ def test_sizes_of_another_computation_are_refused():
 
 def test_numbers_in_floating_point_are_computed_anew():
     symbols = Symbols()
-    x, scale = symbols.input(4), symbols.input(0.5)
-    fill = symbols.compiled(result=symbols.text(computed(math.sqrt, x * scale)))
+    x, scale = symbols.input("x", 4), symbols.input("y", 0.5)
+    fill = symbols.compiled("x", "y", result=symbols.text(computed(math.sqrt, x * scale)))
     assert fill(9, 4.0) == 6.0
