@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +23,7 @@ from genesis.runtime.devices import Device
 from genesis.runtime.groups import GROUPS
 from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.plan_cache import plan_cache
-from genesis.runtime.references import made_to_last, owned_elsewhere
+from genesis.runtime.references import kept_long, made_to_last, owned_elsewhere
 from genesis.runtime.timeline import timeline
 from genesis.runtime.uninterrupted import uninterrupted
 from genesis.tracing.recording_hooks import unwatched
@@ -187,8 +188,9 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
         # The first one loads the compiler, which moves garbage to where no short collection finds it.
         program, plan = _filled_in(trace, key) if plan_cache.entries else (None, None)
         if plan is not None:
+            kept_long(partial(_held, trace))
             return plan
-        with made_to_last(lambda: trace.device.memory.usage().held):
+        with made_to_last(partial(_held, trace)):
             return _new_plan(trace, key, None, program)
     if plan is not plan_cache.latest:
         plan_cache.note(trace.step.plans, key, plan)
@@ -197,6 +199,10 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
         store(lowered, *asked)
     counts["plan_hits"] += 1
     return plan
+
+
+def _held(trace: Trace) -> int:
+    return trace.device.memory.usage().held
 
 
 def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = None) -> Plan:

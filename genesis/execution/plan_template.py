@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from genesis.codegen.segment import OwnedMemory
 from genesis.ir.annotations import Key
-from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.graph import Node
-from genesis.ir.skeletons import Numbers, described, node_with_numbers
+from genesis.ir.skeletons import Numbers, node_with_numbers, numbers_of
 from genesis.ir.symbolic_sizes import NotSymbolicError, Symbols
 from genesis.lower.allocate import Arena
 from genesis.lower.stored import is_built_in
@@ -87,19 +86,15 @@ class Program(NamedTuple):
 
 def program_of(trace: Trace, key: Key) -> Program | None:
     """What is to be planned under `key` of a trace; None where no template is made."""
-    if trace.device.type != "cpu" or GROUPS:
+    family = trace.step.family
+    if trace.device.type != "cpu" or GROUPS or family is None:
         return None
-    numbers: Numbers = []
-    kinds = tuple([number.__class__ for number in trace.scalars])
-    description = key, get_default_dtype(), kinds, *described(trace.nodes, numbers)
-    try:
-        skeleton = _skeletons.setdefault(description, Skeleton())
-    except TypeError:  # an attribute that has no hash
-        return None
-    _skeletons.move_to_end(description)
+    described = key, family, tuple([number.__class__ for number in trace.scalars])
+    skeleton = _skeletons.setdefault(described, Skeleton())
+    _skeletons.move_to_end(described)
     if len(_skeletons) > SKELETONS:
         _skeletons.popitem(last=False)
-    return Program(skeleton, trace.nodes, numbers)
+    return Program(skeleton, trace.nodes, numbers_of(trace.nodes))
 
 
 def _template(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template | None:
@@ -116,7 +111,7 @@ def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[
     if not symbols.values:
         raise NotSymbolicError("nothing differs")
     following = iter(numbers)
-    symbolic = plan([node_with_numbers(node, lambda number: next(following)) for node in nodes])
+    symbolic = plan([node_with_numbers(node, lambda text, number: next(following)) for node in nodes])
     if any([segment.host for segment in symbolic.segments]):
         raise NotSymbolicError("a call into Python, which reads the lowered graph")
     varying = [segment.program.varying for segment in symbolic.segments]
@@ -146,22 +141,18 @@ def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[
 
 
 def _unified(symbols: Symbols, examples: Sequence[Numbers]) -> Numbers:
-    """The numbers of the last example, those that differ among the examples as expressions."""
-    numbers = []
-    known: dict[Key, Any] = {}  # its class and its values in all examples -> an expression
+    """The numbers of the last example, those that differ among the examples as expressions of few: the least come first."""
+    columns = [(values[0].__class__, values) for values in zip(*examples, strict=True)]
+    places = {column: place for place, column in reversed([*enumerate(columns)])}
+    known: dict[Key, Any] = {}
     inputs: list[tuple[tuple[Any, ...], Any]] = []
-    for place, values in enumerate(zip(*examples, strict=True)):
-        if all([value == values[0] for value in values]):
-            numbers.append(values[-1])
-            continue
-        key = values[0].__class__, values
-        if key not in known:
-            known[key] = _expression(values, inputs)
-            if known[key] is None:
-                known[key] = symbols.input(f"numbers[{place}]", values[-1], *values)
-                inputs.append((values, known[key]))
-        numbers.append(known[key])
-    return numbers
+    for column in sorted(places, key=lambda column: (column[0] is float, [*map(abs, column[1])])):
+        _, values = column
+        known[column] = values[-1] if len({*values}) == 1 else _expression(values, inputs)
+        if known[column] is None:
+            known[column] = symbols.input(f"numbers[{places[column]}]", values[-1], *values)
+            inputs.append((values, known[column]))
+    return [known[column] for column in columns]
 
 
 def _expression(values: tuple[Any, ...], inputs: Sequence[tuple[tuple[Any, ...], Any]]) -> Any:

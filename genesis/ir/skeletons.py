@@ -37,15 +37,24 @@ def _described(value: Any, numbers: Numbers) -> Key:
     return (kind, repr(value)) if isinstance(value, float | complex) else (kind, value)
 
 
-def with_numbers(value: Any, number: Callable[[Any], Any]) -> Any:
-    """A value of an attribute with what `number` returns for its numbers."""
-    if is_number(value):
-        return number(value)
-    return tuple([with_numbers(part, number) for part in value]) if value.__class__ is tuple else value
+def numbers_of(nodes: Sequence[Node]) -> Numbers:
+    """The numbers of nodes, in the order of `described`."""
+    numbers: Numbers = []
+    for node in nodes:
+        numbers += node.shape
+        for value in node.attrs.values():
+            _described(value, numbers)
+    return numbers
 
 
-def node_with_numbers(node: Node, number: Callable[[Any], Any]) -> Node:
-    """A node with what `number` returns for the numbers of its shape and of its attributes, in this order."""
-    shape = tuple(map(number, node.shape))
-    attrs = {name: with_numbers(value, number) for name, value in node.attrs.items()}
+def node_with_numbers(node: Node, number: Callable[[str, Any], Any]) -> Node:
+    """A node with `number(text, value)` in place of its numbers, which `text` reads of a node, in the order of `described`."""
+    shape = tuple([number(f".shape[{axis}]", extent) for axis, extent in enumerate(node.shape)])
+    attrs = {name: _with_numbers(value, number, f".attrs[{name!r}]") for name, value in node.attrs.items()}
     return Node(node.op, node.inputs, attrs, shape, node.dtype, node.differentiable, node.origin)
+
+
+def _with_numbers(value: Any, number: Callable[[str, Any], Any], text: str) -> Any:
+    if value.__class__ is tuple:
+        return tuple([_with_numbers(part, number, f"{text}[{k}]") for k, part in enumerate(value)])
+    return number(text, value) if is_number(value) else value

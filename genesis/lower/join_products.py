@@ -20,13 +20,14 @@ from genesis.ops.joining import cat
 def join_products(graph: Simplified) -> Simplified:
     """The graph with sums of products of few terms as products of many."""
     nodes = graph.nodes
-    products = [index for index, node in enumerate(nodes) if node.op == "matmul" and _has_few_terms(nodes, node)]
+    products = [index for index, node in enumerate(nodes) if node.op == "matmul"]
     if len(products) < 2:
         return graph
     readers = readers_of(enumerate(nodes))
     parts = {index for index, found in readers.items() if len(found) == 1 and nodes[found[0]].op == "add"}
     parts.difference_update(graph.outputs)
-    products = [index for index in products if index in parts and nodes[readers[index][0]].shape == nodes[index].shape]
+    products = [index for index in products if index in parts and nodes[readers[index][0]].shape == nodes[index].shape
+                and _has_few_terms(nodes, nodes[index])]
     sums = _by_root(nodes, readers, parts, products)
     if not sums:
         return graph

@@ -25,7 +25,10 @@ def share_packing(graph: Simplified, strip: int) -> Simplified:
     for index, node in enumerate(nodes):
         if node.op == "matmul" and strip and _packs(nodes, node, strip // node.dtype.itemsize):
             products[node.inputs[1]].append(index)
-    shared = {index for each in products.values() if len(each) >= LEAST_PRODUCTS for index in each}
+    shared = set[int]()
+    for each in products.values():
+        few = [index for index in each if 1 < nodes[index].shape[0] <= FEW_ROWS] if len(each) >= LEAST_PRODUCTS else ()
+        shared.update(few if len(few) >= LEAST_PRODUCTS else ())
     packed: dict[int, Value] = {}
 
     def with_strips(result: Rewriting, node: Node) -> Value:
@@ -38,9 +41,9 @@ def share_packing(graph: Simplified, strip: int) -> Simplified:
 
 
 def _packs(nodes: Sequence[Node], node: Node, columns: int) -> bool:
-    """Whether a node is a product of few rows with a single matrix that is whole strips of `columns` columns."""
+    """Whether a node is a product with a single matrix that is whole strips of `columns` columns."""
     left, right = (nodes[i] for i in node.inputs)
-    return (len(node.shape) == 2 and 1 < node.shape[0] <= FEW_ROWS and left.shape[1] > 1 and "only" not in node.attrs
+    return (len(node.shape) == 2 and left.shape[1] > 1 and "only" not in node.attrs
             and left.dtype is right.dtype is node.dtype is node.dtype.compute and node.dtype.category == 2
             and node.shape[1] > columns and node.shape[1] % columns == 0)
 

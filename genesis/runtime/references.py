@@ -86,6 +86,13 @@ def made_to_last(bytes_held: Callable[[], int]) -> Iterator[None]:
                 grow_old()
 
 
+def kept_long(bytes_held: Callable[[], int]) -> None:
+    """As `made_to_last`, for what has been made, once there is enough of it that a scan of more than the youngest is near."""
+    if gc.get_count()[1] + 1 >= gc.get_threshold()[1]:
+        with made_to_last(bytes_held):
+            pass
+
+
 FULL_SHARE = 50  # times as long as a full collection takes, no other one follows; nor within a second
 MOST_MORE = 1 << 28  # bytes of tensors: if more are held than twice those after the last full one, another follows at once
 

@@ -7,13 +7,13 @@ reads. Guards make sure that for others it would take the same steps (`ir/symbol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.skeletons import Numbers, described, is_number, node_with_numbers
-from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Real, Size, Symbols
+from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Size, Symbols
 from genesis.runtime.uninterrupted import is_of_handler, uninterrupted
 
 MADE_AT = 3, 8, 20, 50  # new steps of a form, at which a template is made of the latest
@@ -116,8 +116,8 @@ def _filling(
     symbols = Symbols()
     inputs = _Inputs(symbols)
     path, *sources = graphs = [_Path(inputs, f"graph{k}", given) for k, given in enumerate((nodes, *form.sources))]
-    numbers = [inputs.number(f"numbers[{k}]", number, k in varying) for k, number in enumerate(form.numbers)]
-    given = key_with_numbers(key, iter(numbers)) if numbers else key
+    numbers = iter([inputs.number(f"numbers[{k}]", number, k in varying) for k, number in enumerate(form.numbers)])
+    given = _with_numbers(key, lambda number: next(numbers)) if form.numbers else key
     result = positions_of(build(Graph(path, grad), given, *sources))  # type: ignore[arg-type]
     if result != step.result:
         raise NotSymbolicError("other results")
@@ -126,21 +126,11 @@ def _filling(
     added: list[str] = []
     for node in path.added:
         attrs = ", ".join([f"{name!r}: {symbols.text(value)}" for name, value in node.attrs.items()])
-        for real in _reals_in(node.attrs.values()):
-            symbols.ask(f"0 < abs({real.text}) < 1e999", True)
         fixed = [symbols.name(fact) for fact in (node.op, node.inputs)], symbols.name(node.dtype)
         added.append(f"{symbols.name(Node)}({', '.join(fixed[0])}, {{{attrs}}}, {symbols.text(node.shape)}, {fixed[1]}, "
                      f"{node.differentiable}, {node.origin})")
     names, beside = [graph.name for graph in graphs], [number for number in others if is_number(number)]
     return symbols.compiled("numbers", *names, beside=beside, result=f"[{', '.join(added)}]", is_checked=True)
-
-
-def _reals_in(values: Any) -> Iterator[Real]:
-    for value in values:
-        if value.__class__ is Real:
-            yield value
-        elif isinstance(value, tuple):
-            yield from _reals_in(value)
 
 
 class _Inputs:
@@ -180,67 +170,38 @@ class _Path(Sequence[Node]):
         if index >= len(self._nodes):
             return self.added[index - len(self._nodes)]
         if index not in self._read:
-            self._read[index] = self._symbolic(index)
+            self._read[index] = node_with_numbers(
+                self._nodes[index], lambda text, number: self._inputs.number(f"{self.name}[{index}]{text}", number))
         return self._read[index]
-
-    def _symbolic(self, index: int) -> Node:
-        node, at = self._nodes[index], f"{self.name}[{index}]"
-        texts = [f"{at}.shape[{axis}]" for axis in range(len(node.shape))]
-        for name, value in node.attrs.items():
-            texts += _texts(f"{at}.attrs[{name!r}]", value)
-        following = iter(texts)
-        return node_with_numbers(node, lambda number: self._inputs.number(next(following), number))
 
     def append(self, node: Node) -> None:
         self.added.append(node)
-
-
-def _texts(text: str, value: Any) -> Iterator[str]:
-    """What reads the numbers in a value that `text` reads."""
-    if is_number(value):
-        yield text
-    elif value.__class__ is tuple:
-        for k, part in enumerate(value):
-            yield from _texts(f"{text}[{k}]", part)
 
 
 # ---- keys of calls ----
 def form_of_call(key: Any) -> Form:
     """The form of a call's key: the numbers of its static arguments are its numbers, but for small ones."""
     numbers: Numbers = []
-    return Form((*key[:2], *[_of_token(token, numbers) for token in key[2:]]), numbers)
 
-
-def _of_token(token: Any, numbers: Numbers) -> Key:
-    return _of_member(token, numbers) if isinstance(token, tuple) else token
-
-
-def _of_member(part: Any, numbers: Numbers) -> Key:
-    if part.__class__ is int and part not in LITERALS:
-        numbers.append(part)
+    def noted(number: int) -> Key:
+        numbers.append(number)
         return Size
-    if not isinstance(part, tuple):
-        return part  # type: ignore[no-any-return]
-    of = _of_token if _has_positions(part) else _of_member
-    return part.__class__, *[of(member, numbers) for member in part]
+
+    return Form(_with_numbers(key, noted), numbers)
 
 
-def _has_positions(token: Any) -> bool:
-    """Whether integers in a token are positions: of tensors in a list, or of one by a name."""
-    return len(token) > 0 and token[0].__class__ is str
+def _with_numbers(key: Any, number: Callable[[int], Any]) -> Key:
+    """A call's key with what `number` returns for the integers in it that are neither small nor positions."""
+    return (*key[:2], *[_member(token, number, True) for token in key[2:]])
 
 
-def key_with_numbers(key: Any, numbers: Iterator[Any]) -> Any:
-    """The key of a call with symbolic numbers in place of its own."""
-    return tuple([_with(token, numbers) if isinstance(token, tuple) else token for token in key])
-
-
-def _with(part: Any, numbers: Iterator[Any], positions: bool = False) -> Any:
-    if part.__class__ is int and not positions and part not in LITERALS:
-        return next(numbers)
+def _member(part: Any, number: Callable[[int], Any], is_position: bool) -> Any:
+    if part.__class__ is int:
+        return part if is_position or part in LITERALS else number(part)
     if not isinstance(part, tuple):
         return part
-    members = [_with(member, numbers, _has_positions(part)) for member in part]
+    of_tensors = len(part) > 0 and part[0].__class__ is str  # a list of some, or one by a name
+    members = [_member(member, number, of_tensors) for member in part]
     return type(part)(*members) if hasattr(part, "_fields") else type(part)(members)
 
 

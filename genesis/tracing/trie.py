@@ -90,13 +90,14 @@ def variable_of(graph: Graph, source: int) -> Value:
     return graph.add("variable", (source,), node.shape, node.dtype, differentiable=True)
 
 
-roots: dict[DType, TrieNode] = {}  # default dtype -> the root of its paths
+roots: dict[DType, TrieNode] = {}  # default dtype -> the root of its paths, and
+families: dict[DType, Family] = {}  # the family of the empty path
 _known = [0]  # the number of steps below them
 
 
 def new_root(dtype: DType) -> TrieNode:
     """The root for a default dtype that has none yet."""
-    return roots.setdefault(dtype, TrieNode((), None, Family()))
+    return roots.setdefault(dtype, TrieNode((), None, families.setdefault(dtype, Family())))
 
 
 def fresh_roots() -> None:
