@@ -21,66 +21,39 @@ from genesis.ir.symbolic_sizes import NotSymbolicError, Symbols
 from genesis.lower.allocate import Arena
 from genesis.lower.stored import is_built_in
 from genesis.runtime.groups import GROUPS
-from genesis.runtime.uninterrupted import is_of_handler, uninterrupted
+from genesis.tracing.families import COST, Known
 from genesis.tracing.trace import Trace
 
-EXAMPLES = 3  # programs of a skeleton that are planned by themselves
-COST = 3  # plans that one takes as long as to make and fill in a template
-AHEAD = 2  # templates of a skeleton that are made before any has paid; of all, those of so many nodes:
-NODES_AHEAD = 1200
-MOST = 16  # templates of a skeleton, and
-SKELETONS = 256  # skeletons that are remembered
+NODES_AHEAD = 1200  # of templates that are made before any has paid
+SKELETONS = 256  # that are remembered
 FACTORS = 16  # inputs of a template whose products and sums other numbers may be
 LITERALS = range(-1, 3)  # keys of tables of the passes
 
 Template = Callable[[Sequence[Node], Numbers], Any]  # the plan of a graph with such numbers, or None
 
-
-class Skeleton:
-    """What is known of programs that differ in their numbers alone."""
-
-    __slots__ = ("examples", "filled", "made", "templates")
-
-    def __init__(self) -> None:
-        self.examples: list[Numbers] = []
-        self.templates: list[Template] = []  # the latest one first
-        self.made = self.filled = 0
-
-
-_skeletons: OrderedDict[Key, Skeleton] = OrderedDict()
+_skeletons: OrderedDict[Key, Known] = OrderedDict()
 _affordable = [NODES_AHEAD]  # nodes of templates that fillings have paid
 
 
 class Program(NamedTuple):
-    """A program as a skeleton with numbers."""
+    """A program as what is known of its skeleton, and numbers."""
 
-    skeleton: Skeleton
+    known: Known
     nodes: Sequence[Node]
     numbers: Numbers
 
     def filled(self) -> Any:
         """The plan by an earlier template; None if none fits."""
-        known = self.skeleton
-        for template in known.templates:
-            plan = template(self.nodes, self.numbers)
-            if plan is not None:
-                known.filled += 1
-                _affordable[0] += len(self.nodes) // COST
-                known.templates = [template, *[other for other in known.templates if other is not template]]
-                return plan
-        return None
+        plan = self.known.fill(self.nodes, self.numbers)
+        _affordable[0] += 0 if plan is None else len(self.nodes) // COST
+        return plan
 
     def planned(self, plan: Callable[[Sequence[Node]], Any]) -> Any:
         """The plan that `plan` makes of nodes, by way of a new template if that is likely to pay."""
-        known = self.skeleton
-        examples, known.examples = known.examples, [*known.examples[-EXAMPLES + 1 :], self.numbers]
-        if len(examples) == EXAMPLES and known.made < AHEAD + known.filled // COST and _affordable[0] >= len(self.nodes):
-            known.made += 1
+        if self.known.is_due(self.numbers) and _affordable[0] >= len(self.nodes):
             _affordable[0] -= len(self.nodes)
-            template = uninterrupted(_template, self.nodes, [*examples, self.numbers], plan)
-            if template is not None:
-                known.templates = [template, *known.templates[: MOST - 1]]
-                return template(self.nodes, self.numbers) or plan(self.nodes)
+            self.known.make(_template, self.nodes, plan)
+            return self.known.fill(self.nodes, self.numbers) or plan(self.nodes)
         return plan(self.nodes)
 
 
@@ -89,15 +62,15 @@ def program_of(trace: Trace, key: Key) -> Program | None:
     family = trace.step.family
     if trace.device.type != "cpu" or GROUPS or family is None:
         return None
-    described = key, family, tuple([number.__class__ for number in trace.scalars])
-    skeleton = _skeletons.setdefault(described, Skeleton())
+    described = family, key, *[number.__class__ for number in trace.scalars]
+    known = _skeletons.setdefault(described, Known())
     _skeletons.move_to_end(described)
     if len(_skeletons) > SKELETONS:
         _skeletons.popitem(last=False)
-    return Program(skeleton, trace.nodes, numbers_of(trace.nodes))
+    return Program(known, trace.nodes, numbers_of(trace.nodes))
 
 
-def _template(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template | None:
+def _template(examples: Sequence[Numbers], nodes: Sequence[Node], plan: Callable[[Sequence[Node]], Any]) -> Template | None:
     """The template for the last of the examples; None if there is none, as where a library takes no symbolic sizes."""
     try:
         return _filling(nodes, examples, plan) if is_built_in(nodes) else None
@@ -124,12 +97,7 @@ def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[
     def filled(nodes: Sequence[Node], numbers: Numbers) -> Any:
         """The plan of a graph with these numbers; None if planning it might take other steps."""
         memory = OwnedMemory()
-        try:
-            found = fill(numbers, Arena(), memory)
-        except Exception as problem:  # what passes no guard may have no value, as a quotient by zero
-            if is_of_handler(problem):
-                raise
-            return None
+        found = fill(numbers, Arena(), memory)
         if found is None:
             return None
         varying, *sizes = found

@@ -7,7 +7,7 @@ reads. Guards make sure that for others it would take the same steps (`ir/symbol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.annotations import Key
@@ -16,7 +16,10 @@ from genesis.ir.skeletons import Numbers, described, is_number, node_with_number
 from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Size, Symbols
 from genesis.runtime.uninterrupted import is_of_handler, uninterrupted
 
-MADE_AT = 3, 8, 20, 50  # new steps of a form, at which a template is made of the latest
+EXAMPLES = 4  # programs or steps of a form that are made by themselves before a template is, of these
+AHEAD = 2  # templates of a form that are made before any has paid, and
+COST = 3  # fillings that pay for another
+MOST = 16  # templates of a form
 LITERALS = range(1 - LEAST, LEAST)  # numbers that are part of forms
 
 Build = Callable[..., Any]  # (graph, key, *sources): adds a step's nodes, and returns its results
@@ -38,16 +41,43 @@ class Step(NamedTuple):
     family: Family | None
 
 
-class _Known:
-    """What is known of the steps of a form."""
+class Known:
+    """What is known of the steps, or the plans, of a form: the numbers of the latest examples, and templates."""
 
-    __slots__ = ("made", "numbers", "templates", "varying")
+    __slots__ = ("examples", "filled", "made", "templates")
 
-    def __init__(self, numbers: Numbers) -> None:
-        self.made = 0
-        self.numbers = numbers  # of the latest, and
-        self.varying = frozenset[int]()  # the places of those that have varied
-        self.templates: list[tuple[Callable[..., Any], Any, Family]] = []
+    def __init__(self) -> None:
+        self.examples: list[Numbers] = []
+        self.templates: list[Callable[..., Any]] = []  # the latest one that fitted first
+        self.made = self.filled = 0
+
+    def fill(self, *given: Any) -> Any:
+        """What the first template that fits returns; None if none does."""
+        for place, template in enumerate(self.templates):
+            try:
+                found = template(*given)
+            except Exception as problem:  # what passes no guard may have no value, as a quotient by zero
+                if is_of_handler(problem):
+                    raise
+                continue
+            if found is not None:
+                self.filled += 1
+                if place:
+                    self.templates = [template, *[other for other in self.templates if other is not template]]
+                return found
+        return None
+
+    def is_due(self, numbers: Numbers) -> bool:
+        """Note one more example; returns whether a template is likely to pay."""
+        self.examples = [*self.examples[1 - EXAMPLES :], numbers]
+        return len(self.examples) == EXAMPLES and self.made < AHEAD + self.filled // COST
+
+    def make(self, template: Callable[..., Any], *given: Any) -> None:
+        """Add the template that a function makes of the examples, if it makes one."""
+        self.made += 1
+        made = uninterrupted(template, self.examples, *given)
+        if made is not None:
+            self.templates = [made, *self.templates[: MOST - 1]]
 
 
 class Family:
@@ -57,7 +87,7 @@ class Family:
 
     def __init__(self) -> None:
         self._following: dict[Key, Family] = {}
-        self._known: dict[Key, _Known] = {}
+        self._known: dict[Key, Known] = {}
 
     def following(self, nodes: Sequence[Node]) -> Family | None:
         """The family of the paths that go on with such nodes; None if an attribute has no hash."""
@@ -69,41 +99,24 @@ class Family:
     def filled(self, form: Form, nodes: Sequence[Node]) -> Step | None:
         """The step of a form after `nodes`, by a template; None if none fits."""
         known = self._known.get(form.key)
-        for fill, result, family in () if known is None else known.templates:
-            try:
-                added = fill(form.numbers, nodes, *form.sources)
-            except Exception as problem:  # what passes no guard may have no value, as a quotient by zero
-                if is_of_handler(problem):
-                    raise
-                continue
-            if added is not None:
-                return Step(added, result, family)
-        return None
+        return None if known is None else known.fill(form.numbers, nodes, *form.sources)  # type: ignore[no-any-return]
 
     def note(self, form: Form, key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool) -> None:
         """Note a step that no template filled in; make one of it where that is likely to pay."""
-        known = self._known.get(form.key)
-        if known is None:
-            known = self._known[form.key] = _Known(form.numbers)
-        known.made += 1
-        known.varying |= {k for k, pair in enumerate(zip(form.numbers, known.numbers, strict=True)) if pair[0] != pair[1]}
-        known.numbers = form.numbers
-        if known.made in MADE_AT and step.family is not None:
-            fill = uninterrupted(_template, form, known.varying, key, nodes, step, build, grad)
-            if fill is not None:
-                known.templates.insert(0, (fill, step.result, step.family))
+        known = self._known.setdefault(form.key, Known())
+        if known.is_due(form.numbers) and step.family is not None:
+            known.make(_template, form, key, nodes, step, build, grad)
 
 
-def _template(
-    form: Form, varying: Collection[int], key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool
-) -> Callable[..., Any] | None:
-    """The function of the numbers and graphs of a form that returns its nodes; None if there is none."""
+def _template(examples: Sequence[Numbers], form: Form, *made_of: Any) -> Callable[..., Step | None] | None:
+    """The function of the numbers and graphs of a form that returns its step; None if there is none."""
     try:
-        fill = _filling(form, varying, key, nodes, step, build, grad)
+        fill = _filling(examples, form, *made_of)
+        _, nodes, step, *_ = made_of
         found = fill(form.numbers, nodes, *form.sources)
     except Exception:  # the step is made without symbols, as where a rule takes no symbolic sizes
         return None
-    return fill if [*map(_facts, found or ())] == [*map(_facts, step.nodes)] else None
+    return fill if found and [*map(_facts, found.nodes)] == [*map(_facts, step.nodes)] else None
 
 
 def _facts(node: Node) -> Key:
@@ -111,12 +124,13 @@ def _facts(node: Node) -> Key:
 
 
 def _filling(
-    form: Form, varying: Collection[int], key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool
-) -> Callable[..., Any]:
+    examples: Sequence[Numbers], form: Form, key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool
+) -> Callable[..., Step | None]:
     symbols = Symbols()
     inputs = _Inputs(symbols)
     path, *sources = graphs = [_Path(inputs, f"graph{k}", given) for k, given in enumerate((nodes, *form.sources))]
-    numbers = iter([inputs.number(f"numbers[{k}]", number, k in varying) for k, number in enumerate(form.numbers)])
+    numbers = iter([inputs.number(f"numbers[{k}]", values[-1], len({*values}) > 1)
+                    for k, values in enumerate(zip(*examples, strict=True))])
     given = _with_numbers(key, lambda number: next(numbers)) if form.numbers else key
     result = positions_of(build(Graph(path, grad), given, *sources))  # type: ignore[arg-type]
     if result != step.result:
@@ -130,7 +144,8 @@ def _filling(
         added.append(f"{symbols.name(Node)}({', '.join(fixed[0])}, {{{attrs}}}, {symbols.text(node.shape)}, {fixed[1]}, "
                      f"{node.differentiable}, {node.origin})")
     names, beside = [graph.name for graph in graphs], [number for number in others if is_number(number)]
-    return symbols.compiled("numbers", *names, beside=beside, result=f"[{', '.join(added)}]", is_checked=True)
+    text = f"{symbols.name(Step)}([{', '.join(added)}], {symbols.name(result)}, {symbols.name(step.family)})"
+    return symbols.compiled("numbers", *names, beside=beside, is_checked=True, result=text)
 
 
 class _Inputs:
