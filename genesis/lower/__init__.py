@@ -13,7 +13,6 @@ from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.drop_bases import drop_bases
 from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels, elide_parts
 from genesis.lower.fuse import fuse
-from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.group import Decisions
 from genesis.lower.join_batches import join_batches
@@ -94,7 +93,7 @@ def lower(
         stages = elide_copies(nodes, stages, values)
     stages = fuse_tiles(nodes, stages, values, target)
     if target.sequential_tiles is None:
-        stages = elide_copies_of_kernels(nodes, fuse_epilogues(nodes, stages, values, target), values)
+        stages = elide_copies_of_kernels(nodes, stages, values)
         stages = elide_parts(nodes, stages, values)
     stages = overlap_collectives(nodes, stages)
     inputs = [i for i, node in enumerate(nodes) if node.op == "input"]

@@ -105,11 +105,11 @@ def _stretch(nodes: Sequence[Node], copy: Call) -> _Stretch | None:
 
 
 def _may_move(call: Call, value: int) -> bool:
-    """Whether a call's access to a value is known, and counted from where the value begins: not so with tiles and epilogues."""
+    """Whether a call's access to a value is known, and counted from where the value begins: not so with tiles."""
     if isinstance(call, KernelCall):
         return not any(i.name in ("load_at", "scatter") and i.access is not None
                        and call.kernel.words[i.access.pointer].value == value for i in call.kernel.instructions)
-    return isinstance(call, Product) and not call.epilogue and not call.summed
+    return isinstance(call, Product) and not call.summed
 
 
 def _moved(call: Call, value: int, target: KernelArg, itemsize: int) -> KernelCall | Product:

@@ -33,8 +33,7 @@ class Matrix(NamedTuple):
 class Product(NamedTuple):
     """A matrix product c = a @ b of m x k by k x n matrices, for each of a batch.
 
-    `only` restricts the product to a triangle; the rest is known to be zero (see `ops/contraction.py`). The kernels of the
-    `epilogue` run on each block of the result's rows once it is computed (see `fuse_epilogues.py`).
+    `only` restricts the product to a triangle; the rest is known to be zero (see `ops/contraction.py`).
     """
 
     a: Matrix
@@ -43,7 +42,6 @@ class Product(NamedTuple):
     batch: tuple[int, ...]
     extents: tuple[int, int, int]  # m, n, k
     only: str = ""
-    epilogue: tuple[KernelCall, ...] = ()
     pairs: bool = False  # of bfloat16 operands, multiplied two terms at a time
 
     @property
@@ -83,14 +81,11 @@ class Product(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        if not self.epilogue:
-            return self.a.value, self.b.value
-        here = self.writes
-        return (self.a.value, self.b.value, *(v for call in self.epilogue for v in call.reads if v not in here))
+        return self.a.value, self.b.value
 
     @property
     def writes(self) -> tuple[int, ...]:
-        return (self.node, *(v for call in self.epilogue for v in call.writes))
+        return (self.node,)
 
 
 class HostCall(NamedTuple):
@@ -166,9 +161,7 @@ Stage = list[Call]  # of one kind, which may run in parallel
 
 
 def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
-    """The calls of a loop, a product and its epilogue, or the call itself."""
-    if isinstance(call, Product) and call.epilogue:
-        return (call._replace(epilogue=()), *call.epilogue)
+    """The calls of a loop, or the call itself."""
     return call.calls if isinstance(call, Loop) else (call,)
 
 
