@@ -11,7 +11,7 @@ from genesis.lower.allocate import allocate, donations
 from genesis.lower.apply_formulas import apply_formulas
 from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.drop_bases import drop_bases
-from genesis.lower.elide_copies import elide_copies, elide_copies_of_kernels, elide_parts
+from genesis.lower.elide_copies import elide_copies
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.group import Decisions
@@ -92,9 +92,6 @@ def lower(
     if target.sequential_tiles is None:
         stages = elide_copies(nodes, stages, values)
     stages = fuse_tiles(nodes, stages, values, target)
-    if target.sequential_tiles is None:
-        stages = elide_copies_of_kernels(nodes, stages, values)
-        stages = elide_parts(nodes, stages, values)
     stages = overlap_collectives(nodes, stages)
     inputs = [i for i, node in enumerate(nodes) if node.op == "input"]
     schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)
