@@ -1,9 +1,8 @@
-"""Nested concatenations are flattened, and those of the same parts are one, so that each part is copied once.
+"""Nested concatenations are flattened, so that each part is copied once.
 
 Before: a graph. After: no `cat` reads boxes of another one that nothing else reads. The inner one's parts are written to the
 outer one directly, as `put`s, the largest first. Circular and reflected pads become boxes of their image: each is copied once,
-those of one shape by one kernel. Of two that lie alike in memory one is a view: gradients of a recurrent layer's gates, which
-both of its weights ask for.
+those of one shape by one kernel.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of, with_replaced, without_dead
-from genesis.lower.simplify import resimplified
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced, without_dead
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
-from genesis.ops.views import reshape_value, view_node
+from genesis.ops.views import view_node
 
 MOST_BOXES = 27  # the faces, edges and corners of a volume, and itself
 
@@ -37,7 +35,6 @@ def join_concats(graph: Simplified) -> Simplified:
     """The graph with nested concatenations flattened."""
     if sum(node.op == "cat" for node in graph.nodes) < 2:
         return graph
-    graph = _shared(_flattened(graph))
     nodes, readers = graph.nodes, _readers(graph)
     boxes: dict[int, list[_Box]] = {}
     inner: set[int] = set()
@@ -52,48 +49,6 @@ def join_concats(graph: Simplified) -> Simplified:
             boxes[index], _ = _boxes(nodes, index, {}, readers)
     outer = {i for i, found in boxes.items() if i not in inner and any(base_of(nodes, x) in inner for x in nodes[i].inputs)}
     return without_dead(with_replaced(graph, {i: partial(_written, boxes[i]) for i in outer})) if outer else graph
-
-
-def _flattened(graph: Simplified) -> Simplified:
-    """The graph in which no `cat` joins what only it reads, joined along the same axis: the outputs of some steps in time."""
-    nodes = [*graph.nodes]
-    outer = [index for index, node in enumerate(nodes) if node.op == "cat" and any(nodes[i].op == "cat" for i in node.inputs)]
-    readers = readers_of(enumerate(nodes)) if outer else {}
-    for index in outer:
-        node = nodes[index]
-        inner = [i for i in node.inputs if nodes[i].op == "cat" and nodes[i].attrs == node.attrs
-                 and readers[i] == [index] and i not in graph.outputs]
-        parts = [part for i in node.inputs for part in (nodes[i].inputs if i in inner else (i,))]
-        nodes[index] = node.renumbered(tuple(parts))
-    return without_dead(graph._replace(nodes=nodes))
-
-
-def _shared(graph: Simplified) -> Simplified:
-    """The graph in which no two `cat`s have the same parts one after the other in memory."""
-    result = Rewriting(graph)
-    there: dict[tuple[int, ...], Value] = {}
-    shared = False
-    for node in graph.nodes:
-        if node.op != "cat" or numel(node.shape[: node.attrs["dim"]]) != 1:
-            result.copy(node)
-            continue
-        parts = tuple([_as_it_lies(result.nodes, result.new_index[i]) for i in node.inputs])
-        if parts in there:
-            shared = True
-            result.put(reshape_value(there[parts], node.shape).index)
-        else:
-            there[parts] = result.value(len(result.nodes))
-            result.copy(node)
-    return resimplified(result.finished()) if shared else graph  # views of one that has another shape
-
-
-def _as_it_lies(nodes: Sequence[Node], index: int) -> int:
-    """The value that another one is a reshaping view of."""
-    while (node := nodes[index]).op == "view" and (nodes[node.inputs[0]].numel == node.numel and not node.attrs["offset"]
-                                                   and tuple(node.attrs["strides"]) == contiguous_strides(node.shape)
-                                                   and "barrier" not in node.attrs):
-        index = node.inputs[0]
-    return index
 
 
 def _readers(graph: Simplified) -> dict[int, set[int]]:

@@ -31,26 +31,6 @@ becomes
 %9 = put(%7, %8, shape=(1, 1), strides=(4, 1), offset=3, rest='unread') : float32[3, 4]
 return %9
 
-# one that has the same elements in the same order, once it is flattened, is a view
-%0 = input() : float32[2, 3]
-%1 = input() : float32[2, 3]
-%2 = cat(%0, %1, %0, dim=0) : float32[6, 3]
-%3 = reshape(%0, shape=(1, 2, 3), strides=(6, 3, 1), offset=0) : float32[1, 2, 3]
-%4 = reshape(%1, shape=(1, 2, 3), strides=(6, 3, 1), offset=0) : float32[1, 2, 3]
-%5 = cat(%3, %4, dim=0) : float32[2, 2, 3]
-%6 = cat(%5, %3, dim=0) : float32[3, 2, 3]
-%7 = cat(%1, %0, %0, dim=0) : float32[6, 3]
-%8 = cat(%0, %1, %0, dim=1) : float32[2, 9]
-return %2, %6, %7, %8
-becomes
-%0 = input() : float32[2, 3]
-%1 = input() : float32[2, 3]
-%2 = cat(%0, %1, %0, dim=0) : float32[6, 3]
-%3 = reshape(%2, shape=(3, 2, 3), strides=(6, 3, 1), offset=0) : float32[3, 2, 3]
-%4 = cat(%1, %0, %0, dim=0) : float32[6, 3]
-%5 = cat(%0, %1, %0, dim=1) : float32[2, 9]
-return %2, %3, %4, %5
-
 # one that is read elsewhere, too, stays
 %0 = input() : float32[2, 3]
 %1 = cat(%0, %0, dim=1) : float32[2, 6]
