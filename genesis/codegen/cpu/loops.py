@@ -3,12 +3,12 @@
 A call runs on the items of one tile. Values private to the loop exist one tile at a time. Kernels address them as if whole, so
 their address is moved back by the tile's distance from the first tile. A loop with sums over its tiles has one chunk per
 partial sum, with argument blocks per chunk instead of per worker. A second kernel adds the partial sums in order, so results do
-not depend on the number of workers. Right operands that all tiles read, as a layer's weights, are packed by a launch before.
+not depend on the number of workers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,6 @@ else:
     combine_ir = deferred("genesis.codegen.cpu.combine", "combine_ir")
 
 CHUNK = 4096  # elements of an item
-# Tiles that repay a copy of what they all read. Zen 4, a feed-forward layer of 256 to 1024 numbers: of four tiles 1 to 2% less.
-LEAST_TILES = 4
 
 
 @cache
@@ -58,18 +56,15 @@ def loop_launches(
     products = [call for call in loop.calls if isinstance(call, Product)]
     per_worker = max(
         (sum(product.packed(call, product.operand_dtype(nodes, call), _panels(loop, call))) for call in products), default=0)
-    room = slots.workspaces()
-    workspace = room(0, copies * per_worker)
-    packing, strips = _packed_rights(nodes, loop, slots, room)
+    workspace = slots.workspace(copies * per_worker)
     table = tuple(
         tuple(entry for call in loop.calls for entry in _call(
-            nodes, loop, call, slots, addresses, (copy, copies, per_worker, workspace), strips))
+            nodes, loop, call, slots, addresses, (copy, copies, per_worker, workspace)))
         for copy in range(copies)
     )
     # With sums, the first tile of each chunk writes its partial sum; without, any free worker takes a tile.
     block = Block((len(loop.calls), table), loop.tiles)
-    launches = [NativeLaunch(addresses[product.strips_source(dtype).symbol], each, workers) for dtype, each in packing.items()]
-    launches.append(NativeLaunch(addresses[LOOP.symbol], [block], workers, numbered=loop.partials))
+    launches = [NativeLaunch(addresses[LOOP.symbol], [block], workers, numbered=loop.partials)]
     for value in loop.sums if copies > 1 else ():
         node = nodes[value]
         partials = slots.partial_sum(value, 0, node.nbytes)
@@ -79,28 +74,9 @@ def loop_launches(
     return launches
 
 
-def _packed_rights(
-    nodes: Sequence[Node], loop: Loop, slots: SlotMap, room: Callable[[int, int], Slot]
-) -> tuple[dict[str, list[Block]], dict[int, Slot]]:
-    """The blocks that pack right operands which all tiles of rows read, by dtype; and where each product (by id) finds its
-    own."""
-    # Each tile packed them again, 11 of 455 ms of a GPT step on one thread (Zen 4). Others are packed while a tile reads them.
-    blocks: dict[str, list[Block]] = {}
-    strips: dict[int, Slot] = {}
-    written = {value for call in loop.calls for value in call.writes}
-    for number, call in enumerate(loop.calls, 1):
-        if (loop.tiles >= LEAST_TILES and isinstance(call, Product) and numel(call.batch) < loop.points and not call.summed
-                and call.b.value not in written and product.has_common_right(call)):
-            dtype = product.operand_dtype(nodes, call)
-            strips[id(call)] = room(number, product.strips_bytes(call, dtype))
-            source = slots.address(call.b.value, call.b.layout.offset * nodes[call.b.value].dtype.itemsize)
-            blocks.setdefault(dtype, []).append(product.strips_block(call, dtype, source, strips[id(call)]))
-    return blocks, strips
-
-
 def _call(
     nodes: Sequence[Node], loop: Loop, call: KernelCall | Product, slots: SlotMap, addresses: Addresses,
-    copy_of: tuple[int, int, int, Slot], strips: Mapping[int, Slot],
+    copy_of: tuple[int, int, int, Slot],
 ) -> tuple[BlockWord, ...]:
     """An entry in the table of a worker, or of a partial sum (its number, their count, the workspace of products for each and
     of all): kernel, words, items of a tile, items, number of patches, patches.
@@ -127,10 +103,8 @@ def _call(
             if copies > 1:
                 c = slots.partial_sum(call.node, copy, nodes[call.node].nbytes)
             begins = loop.tiles * copy // copies * _of_tile(loop, numel(call.batch)) + call.results
-        pitch = product.strip_pitch(call, dtype) if id(call) in strips else 0
         block = product.block(
-            call, dtype, cut, (a, strips.get(id(call), b), c), workspace, per_worker, partial(product.offsets, slots),
-            adds_from=begins, strips=pitch)
+            call, dtype, cut, (a, b, c), workspace, per_worker, partial(product.offsets, slots), adds_from=begins)
         kernel, words, items = addresses[product.source(dtype).symbol], tuple(block.words), block.items
     else:
         blocks = blocks_in_loop(loop, call)

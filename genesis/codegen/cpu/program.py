@@ -117,7 +117,6 @@ def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSou
         sums = sorted({nodes[call.node].dtype.name for call in products if call.summed})
         if isinstance(first, Loop):
             sources[LOOP.symbol] = LOOP
-            sources |= {source.symbol: source for source in map(product.strips_source, dtypes)}
         if isinstance(first, HostCall) and (native := native_operation(nodes[first.node].op)) is not None:
             sources |= {source.symbol: source for source in native.sources(nodes, first)}
         sources |= {source.symbol: source for source in (*map(product.source, dtypes), *map(combine_source, sums))}

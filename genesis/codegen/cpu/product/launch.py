@@ -23,10 +23,8 @@ from genesis.runtime.native import Block, BlockWord
 
 if TYPE_CHECKING:
     from genesis.codegen.cpu.product.driver import product_ir
-    from genesis.codegen.cpu.product.strips import strips_ir
 else:
     product_ir = deferred("genesis.codegen.cpu.product.driver", "product_ir")
-    strips_ir = deferred("genesis.codegen.cpu.product.strips", "strips_ir")
 
 # The largest packed blocks: A's, 144 x 512 floats with AVX-512, fills part of a second-level cache.
 ELEMENTS, COLUMNS = 144 * 512, 1024
@@ -45,14 +43,6 @@ def source(dtype: str) -> KernelSource:
     tile = tile_of(dtype)
     name = f"genesis_product_{dtype}"
     return KernelSource(name, f"{name} {tile}", functools.partial(product_ir, name, tile))
-
-
-@functools.cache
-def strips_source(dtype: str) -> KernelSource:
-    """The kernel that packs right operands of "float32", "float64" or "bfloat16" for a loop."""
-    tile = tile_of(dtype)
-    name = f"genesis_strips_{dtype}"
-    return KernelSource(name, f"{name} {tile}", functools.partial(strips_ir, name, tile))
 
 
 def operand_dtype(nodes: Sequence[Node], call: Product) -> str:
@@ -88,12 +78,11 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[BlockWord, BlockWord, BlockWord], workspace: BlockWord,
-    per_worker: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, strips: int = 0,
+    per_worker: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER,
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and `per_worker` bytes of `workspace` for each.
 
-    `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored. B's address is that of
-    `strips` so many elements apart, if any (see `strips_block`).
+    `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored.
     """
     tile = tile_of(dtype)
     size = tile.itemsize
@@ -102,7 +91,7 @@ def block(
     sizes = size >> call.pairs, size >> call.pairs, size
     steps = ((0,) * lead + tuple(s * size for s in x.steps) for x, size in zip((call.a, call.b, call.c), sizes, strict=True))
     a, b = stored(call)
-    strips = strips or (0 if call.pairs else _strips(call.b, tile))
+    strips = 0 if call.pairs else _strips(call.b, tile)
     if strips:
         b = Stored(False, 0)
     depth = _evenly(k, depth_of(tile), tile.lanes)
@@ -119,31 +108,6 @@ def block(
     words = tuple(int(value) if isinstance(value, bool) else value for value in values)
     assert len(words) == len(WORDS)
     return Block(words, items=numel(batch) * cut.panels)
-
-
-def has_common_right(call: Product) -> bool:
-    """Whether all products of a batch read all of one right matrix, whose columns are rows of memory."""
-    whole = call.b.axis_groups == PLAIN and not any(call.b.steps) and not call.only
-    return whole and stored(call)[1].is_transposed
-
-
-def strip_pitch(call: Product, dtype: str) -> int:
-    """The elements from one packed strip of the whole right operand to the next."""
-    tile = tile_of(dtype)
-    return -(-elements(call) // tile.lanes) * tile.lanes * tile.columns
-
-
-def strips_bytes(call: Product, dtype: str) -> int:
-    """The bytes of all packed strips of the right operand."""
-    tile = tile_of(dtype)
-    return -(-call.extents[1] // tile.columns) * strip_pitch(call, dtype) * tile.itemsize
-
-
-def strips_block(call: Product, dtype: str, source: BlockWord, target: BlockWord) -> Block:
-    """The argument block that packs the right operand at `source` in strips at `target`."""
-    n = call.extents[1]
-    words = source, stored(call)[1].distance, n, elements(call), target, strip_pitch(call, dtype)
-    return Block(words, -(-n // tile_of(dtype).columns))
 
 
 def _rows(tile: RegisterTile) -> int:
