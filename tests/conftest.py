@@ -13,8 +13,7 @@ import genesis
 from genesis.capture.record.traced_call import modes
 from genesis.execution import plan, plan_template, verified_program
 from genesis.execution.flush import FLUSH_HOOKS, flush
-from genesis.lower import lower, target
-from genesis.runtime.speeds import ROUND
+from genesis.lower import lower
 from genesis.tensor import new_programs
 from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.state import thread_state, unflushed
@@ -27,7 +26,6 @@ hypothesis.settings.load_profile("suite")
 # Examples hang on no number that the sources of genesis happen to have: to collect these takes 2.8 s with an empty cache.
 hypothesis.internal.conjecture.providers._get_local_constants = hypothesis.internal.constants_ast.Constants
 
-target.speeds = lambda: ROUND  # whatever was measured here: tests look at plans
 plan.read_or_lower = lower  # whatever was lowered here: they change what lowering looks at
 plan.store = lambda *asked: None
 # Every program is verified, and the memory of every run. Who holds it is searched for in the tests of that alone: a search

@@ -15,12 +15,12 @@ FLOORS = [
     "ir", "pytree", "runtime", "ops", "lower", "codegen", "tracing", "execution", "tensor", "autograd", "functions", "random",
     "quasirandom", "linalg", "special", "testing",
     "fft", "masked", "sparse", "nested", "array_api", "signal", "distributions", "utils", "nn", "ao", "optim", "amp",
-    "backends", "func", "function", "cuda", "serialization", "capture", "shipping", "onnx", "distributed", "debug", "tune",
+    "backends", "func", "function", "cuda", "serialization", "capture", "shipping", "onnx", "distributed", "debug",
     "profiler", "", "oneflow", "as_torch", "__main__",
 ]
 USERS = {  # modules that users import, and nothing else, lie loose
     "__init__", "__main__", "fft", "function", "linalg", "masked", "oneflow", "pytree", "quasirandom", "random", "special",
-    "testing", "tune",
+    "testing",
 }
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's
 # special functions, the data loader's threads, the first CUDA device.

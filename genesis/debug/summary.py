@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from genesis.ir.graph import Node, format_node
 from genesis.lower.stages import Estimate
+from genesis.lower.target import HOST
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.installation import readable
 from genesis.runtime.number_of_threads import get_num_threads
-from genesis.runtime.speeds import speeds
 from genesis.tracing.source_line import line_name
 
 Line = tuple[str, int]  # file, line
@@ -79,7 +79,7 @@ def why(stage: Spent) -> str:
         return "Python computes it"
     if seconds < _LAUNCH:
         return "too small: a launch takes most of it"
-    machine, threads = speeds(), get_num_threads()
+    machine, threads = HOST, get_num_threads()
     compute = machine.products if kind == "product" else machine.operations
     reached, moved = flops / seconds, nbytes / seconds
     if reached / (compute * threads) >= moved / machine.memory:

@@ -1,7 +1,7 @@
 """The disk cache of lowered graphs.
 
-A file is named by a digest of everything that lowering depends on: the nodes, the outputs wanted, the target, the machine's
-speeds, the source of the passes. As with kernels, any problem with a file is a miss.
+A file is named by a digest of everything that lowering depends on: the nodes, the outputs wanted, the target, the source
+of the passes. As with kernels, any problem with a file is a miss.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from genesis.runtime.deferred import deferred
 from genesis.runtime.digest import by_value, digest
 from genesis.runtime.loaded_source import PACKAGE, digest_of
 from genesis.runtime.private_directory import cache_directory
-from genesis.runtime.speeds import speeds
 from genesis.runtime.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def _name(
     """The digest of everything that lowering depends on; None if that is not only numbers, names and lists of them."""
     if not is_built_in(nodes):
         return None
-    surroundings = sys.version, np.__version__, passes(), repr(speeds()), get_default_dtype().name
+    surroundings = sys.version, np.__version__, passes(), get_default_dtype().name
     asked = [*outputs], repr(target), [dtype.name for dtype in scalars], [*saved], [*awaited]
     facts = [(node.op, node.inputs, node.attrs, node.shape, node.dtype.name, node.differentiable) for node in nodes]
     try:

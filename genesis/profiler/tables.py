@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from genesis.profiler.measured import Measured, ProgramRuns
+from genesis.profiler.peaks import peaks
 from genesis.profiler.sites import Site, StageInfo
 from genesis.runtime.number_of_threads import get_num_threads
-from genesis.runtime.speeds import ROUND, speeds
 from genesis.tracing.source_line import line_name
-from genesis.tune import measure
 
 BY = ("line", "module", "kernel", "operation")
 SORTS: dict[str, Callable[[Row], float | str]] = {
@@ -38,22 +35,6 @@ class Row:
     calls: int = 0
     nbytes: float = 0.0
     flops: float = 0.0
-
-
-class Peaks(NamedTuple):
-    """Memory bytes per second and matrix product flops per second, of all threads together."""
-
-    memory: float
-    products: float
-
-
-@functools.cache
-def peaks(threads: int) -> Peaks:
-    """This machine's peaks, measured now unless `genesis.tune` has."""
-    found = speeds()
-    if found is ROUND:
-        found = measure()
-    return Peaks(found.memory, found.products * threads)
 
 
 def rows_of(measured: Measured, by: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""This user's directories of compiled kernels and measured choices, which are read only if no other user can write to them.
+"""This user's directories of compiled kernels and lowered graphs, which are read only if no other user can write to them.
 
 Whoever can write to a parent directory can replace it. So the directory is opened once, every directory above the opened one is
 checked, and files are opened relative to it, wherever its path leads later.

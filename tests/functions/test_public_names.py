@@ -14,7 +14,7 @@ from genesis.ops.registry import OPERATIONS
 MODULES = [
     "amp", "autograd", "autograd.functional", "backends", "cuda", "debug", "fft", "func", "function", "linalg", "masked", "nn",
     "nn.functional", "nn.init", "nn.parallel", "nn.utils", "optim", "optim.lr_scheduler", "pytree", "random", "serialization",
-    "signal", "signal.windows", "special", "tune", "utils", "utils.checkpoint", "utils.data",
+    "signal", "signal.windows", "special", "utils", "utils.checkpoint", "utils.data",
 ]
 ROWS = list(OPERATIONS.values())
 

@@ -7,10 +7,8 @@ import pytest
 
 import genesis
 from genesis.codegen.cuda.program import target_of
-from genesis.lower import target
 from genesis.lower.materialize import is_worth_keeping
 from genesis.lower.target import Target
-from genesis.runtime.speeds import ROUND
 
 HOST = Target(2)
 
@@ -64,19 +62,12 @@ def test_cheap_values_are_computed_again_and_dear_ones_kept():
     assert not is_worth_keeping(60, 1 << 20, HOST, sources=0, large=0), "a random number takes none"
 
 
-def test_slow_memory_is_worth_more_computing(monkeypatch):
-    monkeypatch.setattr(target, "speeds", lambda: ROUND._replace(memory=ROUND.memory / 10))
-    assert not is_worth_keeping(50, 1 << 30, HOST, sources=1, large=1)
-    assert is_worth_keeping(50, 1 << 20, HOST, sources=1, large=1), "this one stays in cache"
-
-
 @pytest.mark.parametrize("capability", [(7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0), (12, 1)])
-def test_a_gpu_computes_again_what_the_host_would_keep(monkeypatch, capability):
+def test_a_gpu_computes_again_what_the_host_would_keep(capability):
     gpu = target_of(capability)
     assert is_worth_keeping(25, 1 << 28, HOST, sources=1, large=1)
     assert not is_worth_keeping(25, 1 << 28, gpu, sources=1, large=1), "it computes more while memory answers"
     assert is_worth_keeping(500, 1 << 28, gpu, sources=1, large=1)
-    monkeypatch.setattr(target, "speeds", lambda: {}["the host's speeds are nothing to a GPU"])
     assert not is_worth_keeping(1, 1 << 20, gpu, sources=1, large=1)
 
 

@@ -7,8 +7,8 @@ which is taken to be twice as fast as memory. Simple operations are half as many
 
 from __future__ import annotations
 
+from genesis.lower.target import Speeds
 from genesis.runtime.cuda import SIMULATED
-from genesis.runtime.speeds import Speeds
 
 WARP = 4 if SIMULATED else 32  # threads that run in step; few where each is a thread of Python
 THREADS = 8 if SIMULATED else 256  # of a block
