@@ -10,7 +10,6 @@ from genesis.ir.graph import Node, verify
 from genesis.lower.allocate import allocate, donations
 from genesis.lower.apply_formulas import apply_formulas
 from genesis.lower.convolve import convolve, sum_batches
-from genesis.lower.drop_bases import drop_bases
 from genesis.lower.elide_copies import elide_copies
 from genesis.lower.fuse import fuse
 from genesis.lower.fuse_tiles import fuse_tiles
@@ -71,7 +70,7 @@ def lower(
     graph = join_products(graph)
     if not target.strided:
         graph = join_batches(winograd(graph, target.pairs))
-    graph = drop_bases(join_concats(lower_concat(graph)))
+    graph = join_concats(lower_concat(graph))
     graph = rematerialize(graph)
     if not target.strided:
         graph = share_packing(convolve(graph, target.sums), target.strip)
