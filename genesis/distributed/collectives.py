@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
-from genesis.distributed.flat import check_lists, check_tensors, joined, put
+from genesis.distributed.flat import check_count, check_lists, check_tensors, joined, put
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, seconds_of, synchronize
 from genesis.distributed.ranks import root_of
@@ -91,8 +91,7 @@ def all_gather_coalesced(
     _check_of_one_dtype("all_gather_coalesced", input_tensor_list, *output_tensor_lists)
 
     def fill(own: ProcessGroup) -> Sequence[Tensor]:
-        if len(output_tensor_lists) != own.size():
-            raise ArgumentError(f"all_gather_coalesced: {len(output_tensor_lists)} lists; want {own.size()}, one for each rank")
+        check_count("all_gather_coalesced", output_tensor_lists, own)
         for target, tensor in zip(output_tensor_lists[own.rank()], input_tensor_list, strict=True):
             _check_like("all_gather_coalesced", target, tensor)
         targets = [target for tensors in output_tensor_lists for target in tensors]
@@ -290,8 +289,7 @@ def _check_of_one_dtype(name: str, *lists: Sequence[Tensor]) -> None:
 
 
 def _check_list(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:
-    if len(tensors) != group.size():
-        raise ArgumentError(f"{name}: {len(tensors)} tensors in a list; want {group.size()}, one for each rank")
+    check_count(name, tensors, group)
     _check_of_one_dtype(name, tensors)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genesis.ir.errors import ArgumentTypeError
+from genesis.distributed.process_group import ProcessGroup
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -25,6 +26,12 @@ def check_lists(name: str, *lists: object) -> None:
         if not isinstance(each, list | tuple):
             raise ArgumentTypeError(f"{name}: {type(each).__name__} instead of a list of tensors; want one tensor a rank")
         check_tensors(name, *each)
+
+
+def check_count(name: str, members: Sequence[object], group: ProcessGroup) -> None:
+    """Raise ValueError unless there is a member for each rank of a group."""
+    if len(members) != group.size():
+        raise ArgumentError(f"{name}: a list of {len(members)}; want {group.size()}, one for each rank")
 
 
 def joined(tensors: Sequence[Tensor]) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from genesis.distributed.flat import check_count
 from genesis.distributed.messages import recv, send
 from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, synchronize
 from genesis.distributed.ranks import root_of
@@ -18,7 +19,6 @@ from genesis.execution.flush import flush_all
 from genesis.functions.creation import zeros
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.dtypes import int64, uint8
-from genesis.ir.errors import ArgumentError
 from genesis.tracing.recording_hooks import refuse
 
 
@@ -33,7 +33,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     >>> genesis.distributed.destroy_process_group()
     """
     if (own := _ready("all_gather_object", group)) is not None:
-        _check_list("all_gather_object", object_list, own)
+        check_count("all_gather_object", object_list, own)
         object_list[:] = [obj] if own.comm is None else own.comm.allgather(obj)
 
 
@@ -45,7 +45,7 @@ def gather_object(
     if (own := _ready("gather_object", group)) is not None:
         root = root_of(own, dst, group_dst)
         if own.rank() == root:
-            _check_list("gather_object", object_gather_list or [], own)
+            check_count("gather_object", object_gather_list or [], own)
         found = [obj] if own.comm is None else own.comm.gather(obj, root)
         if object_gather_list is not None and found is not None:
             object_gather_list[:] = found
@@ -67,7 +67,7 @@ def scatter_object_list(
     if (own := _ready("scatter_object_list", group)) is not None:
         root = root_of(own, src, group_src)
         if own.rank() == root:
-            _check_list("scatter_object_list", scatter_object_input_list or [], own)
+            check_count("scatter_object_list", scatter_object_input_list or [], own)
         given = scatter_object_input_list if own.rank() == root else None
         scatter_object_output_list[0] = given[0] if own.comm is None and given else own.comm.scatter(given, root)
 
@@ -81,11 +81,6 @@ def _ready(name: str, group: Any) -> ProcessGroup | None:
     own = group_of(group)
     synchronize(own, f"before {name}")
     return own
-
-
-def _check_list(name: str, objects: Sequence[Any], group: ProcessGroup) -> None:
-    if len(objects) != group.size():
-        raise ArgumentError(f"{name}: {len(objects)} objects in a list; want {group.size()}, one for each rank")
 
 
 # ---- messages ----

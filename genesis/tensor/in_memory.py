@@ -60,9 +60,9 @@ def all_in_memory(tensors: Sequence[object]) -> list[Memory] | None:
     """
     state = thread_state
     first = tensors[0] if len(tensors) >= MANY else None
-    if not isinstance(first, Tensor) or state.recorder is not None or state.deferred:
+    if first.__class__ is not Tensor or state.recorder is not None or state.deferred:
         return None
-    dtype, found = first._array.node.dtype, []
+    dtype, found = first._array.node.dtype, []  # type: ignore[union-attr]
     if dtype in STORED:
         return None
     for tensor in tensors:

@@ -40,6 +40,7 @@ CASES = {  # functions, and the shapes of their tensors
     "embedding": (lambda w: w[genesis.tensor([[0, 3], [5, 1]])] if w.__class__ is genesis.Tensor else F.embedding(
         held(genesis.tensor([[0, 3], [5, 1]])), w), [(EVEN, EVEN)]),
     "cat": (lambda x, y: genesis.cat([x, y], 1).exp(), [(EVEN, 2), (EVEN, EVEN)]),
+    "stack of many": (lambda x: genesis.stack(list(x.unbind(1)) * 8, 1), [(EVEN, 2)]),
     "index": (lambda x: x[1:4, ::2] * 3 + x[0, 1], [(EVEN, EVEN)]),
     "maximum": (lambda x: x.max(1).values + x.amax(1), [(EVEN, EVEN)]),
     "cumsum": (lambda x: x.cumsum(1), [(EVEN, EVEN)]),

@@ -158,6 +158,8 @@ def check_models_are_those_of_one_process():
         assert head.shape == (WORDS, WIDTH) and head.to_local().shape == (WORDS // size(), WIDTH)
         assert head.placements == (Shard(0),) and head.device_mesh.size() == size()
         close(head.full_tensor(), alone.head.weight)
+        leaves = [p.to_local() for p in model.parameters() if isinstance(p, DTensor)]
+        assert all(leaf._base is None for leaf in leaves), "compiled steps write roots by instructions, views by Python"
         losses = [loss_of(m, *batch(0)) for m in (model, alone)]
         close(*losses)
         for loss in losses:

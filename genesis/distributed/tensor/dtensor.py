@@ -226,7 +226,7 @@ class DTensor(CompositeTensor):
         return _made(elements, self.device_mesh, self.placements, self._shape, self._is_apart)
 
     def as_parameter(self, requires_grad: bool) -> DistributedParameter:
-        return parameter_of(self._local_tensor.detach(), self.device_mesh, self.placements, self._shape, requires_grad)
+        return parameter_of(self._local_tensor, self.device_mesh, self.placements, self._shape, requires_grad)
 
     def gradient_of(self, gradient: Tensor) -> Any:
         return self._with(gradient, self._of_gradient())

@@ -1,4 +1,4 @@
-"""Styles of tensor parallelism: a layer's parameters become DTensors, and its inputs and outputs get placements.
+"""Tensor parallelism by styles: a layer's parameters become DTensors, and its inputs and outputs get placements.
 
 What the layer computes then follows from the rules for DTensors.
 """
@@ -6,9 +6,11 @@ What the layer computes then follows from the rules for DTensors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
-from genesis.distributed.device_mesh import DeviceMesh
+from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
+from genesis.distributed.process_group import world
 from genesis.distributed.tensor.dtensor import DTensor, distribute_tensor
 from genesis.distributed.tensor.operations import implicit_replication
 from genesis.distributed.tensor.placement_types import Placement, Replicate, Shard
@@ -170,6 +172,42 @@ class PrepareModuleInputOutput(ParallelStyle):
             style.apply(module, device_mesh, src_data_rank)
 
 
+def parallelize_module(
+    module: Module, device_mesh: DeviceMesh | None = None,
+    parallelize_plan: ParallelStyle | Mapping[str, ParallelStyle] | None = None, *, src_data_rank: int | None = 0,
+) -> Module:
+    """Shard the layers of `module` over a mesh of one axis; returns it. Create optimizers afterwards.
+
+    Args:
+        device_mesh: the ranks; by default all.
+        parallelize_plan: a style for `module` itself, or a dict from submodule paths, where `*` matches any name, to styles.
+        src_data_rank: the rank whose parameters are used; None if all ranks have the same.
+
+    Raises ValueError for a mesh of more axes, and for a path without a module.
+
+    >>> genesis.distributed.init_process_group()
+    >>> from genesis.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
+    >>> network = genesis.nn.Sequential(genesis.nn.Linear(2, 8), genesis.nn.ReLU(), genesis.nn.Linear(8, 2))
+    >>> network = parallelize_module(network, None, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    >>> network(genesis.ones(3, 2)).shape
+    (3, 2)
+    >>> genesis.distributed.destroy_process_group()
+    """
+    mesh = device_mesh or init_device_mesh("cpu", (world().size(),))
+    if mesh.ndim != 1:
+        raise ArgumentError(f"parallelize_module: {mesh}; want a mesh of one axis, such as mesh['tensor']")
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.apply(module, mesh, src_data_rank)
+        return module
+    for path, style in (parallelize_plan or {}).items():
+        found = [below for name, below in module.named_modules() if _matches(name, path)]
+        if not found:
+            raise ArgumentError(f"parallelize_module: there is no module {path!r} in {type(module).__name__}")
+        for below in found:
+            style.apply(below, mesh, src_data_rank)
+    return module
+
+
 def distribute_module(
     module: Module, device_mesh: DeviceMesh, partition_fn: Callable[[str, Module, DeviceMesh], None] | None = None,
     input_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None,
@@ -194,7 +232,7 @@ def distribute_module(
             partition_fn(name, each, device_mesh)
         for own, tensor in [*each.named_parameters(recurse=False), *each.named_buffers(recurse=False)]:
             if not isinstance(tensor, DTensor):
-                held = distribute_tensor(tensor, device_mesh, whole)
+                held = distribute_tensor(tensor.detach(), device_mesh, whole)
                 setattr(each, own, Parameter(held, tensor.requires_grad) if isinstance(tensor, Parameter) else held)
     if input_fn is not None:
         module.register_forward_pre_hook(lambda called, inputs: input_fn(called, inputs, device_mesh))
@@ -214,7 +252,7 @@ def _distribute(module: Module, mesh: DeviceMesh, placements: Mapping[str, Place
             if isinstance(placement, Shard) and whole.shape[placement.dim] % mesh.size():
                 met = f"axis {placement.dim} of {name}, of shape {tuple(whole.shape)}"
                 raise ArgumentError(f"{met}, has no {mesh.size()} equal parts, one for each rank")
-            held = distribute_tensor(whole, mesh, [placement], src_data_rank=src_data_rank)
+            held = distribute_tensor(whole.detach(), mesh, [placement], src_data_rank=src_data_rank)
             setattr(module, name, Parameter(held, whole.requires_grad))
 
 
@@ -269,3 +307,8 @@ def _move_outputs(module: Module, mesh: DeviceMesh, moves: Sequence[Move], is_lo
         return found[0] if is_one else found
 
     module.register_forward_hook(move)
+
+
+def _matches(name: str, path: str) -> bool:
+    names, parts = name.split("."), path.split(".")
+    return len(names) == len(parts) and all(map(fnmatchcase, names, parts))
