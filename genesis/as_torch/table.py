@@ -127,7 +127,7 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.signal.windows.windows": (signal.windows,),
     "torch.random": (random, top, environment),
     "torch.distributions": (distributions,),
-    "torch.distributions.*": (distributions, distributions.relaxed, distributions.utils, functional, math),
+    "torch.distributions.*": (distributions, distributions.composed, distributions.utils, functional, math),
     "torch.distributions.constraint_registry": (distributions.constraint_registry,),
     "torch.distributions.constraints": (distributions.constraints,),
     "torch.distributions.kl": (distributions.kl, distributions, math),

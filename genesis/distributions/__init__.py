@@ -15,31 +15,22 @@ True
 """
 
 from genesis.ir.replayable import replayable_package
-from genesis.distributions import constraints, kl_between, kl_within, transforms, utils
-from genesis.distributions.bernoulli import Bernoulli, ContinuousBernoulli, Geometric
-from genesis.distributions.beta import Beta, Dirichlet
+from genesis.distributions import constraints, transforms, utils
 from genesis.distributions.categorical import (
-    Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough,
+    Categorical, MixtureSameFamily, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough,
 )
-from genesis.distributions.cauchy import Cauchy, HalfCauchy, StudentT
+from genesis.distributions.composed import Independent, RelaxedBernoulli, RelaxedOneHotCategorical, TransformedDistribution
 from genesis.distributions.constraint_registry import biject_to, transform_to
-from genesis.distributions.counts import Binomial, NegativeBinomial, Poisson
-from genesis.distributions.distribution import Distribution
-from genesis.distributions.exp_family import ExponentialFamily
+from genesis.distributions.counts import Bernoulli, Binomial, ContinuousBernoulli, Geometric, NegativeBinomial, Poisson
+from genesis.distributions.distribution import Distribution, ExponentialFamily
 from genesis.distributions.exponential import Exponential, GeneralizedPareto, Kumaraswamy, Pareto, Weibull
-from genesis.distributions.gamma import Chi2, FisherSnedecor, Gamma, InverseGamma
-from genesis.distributions.independent import Independent
+from genesis.distributions.gamma import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseGamma
 from genesis.distributions.kl import kl_divergence, register_kl
-from genesis.distributions.logistic_normal import LogisticNormal
-from genesis.distributions.matrices import LKJCholesky, Wishart
-from genesis.distributions.mixture_same_family import MixtureSameFamily
-from genesis.distributions.multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
-from genesis.distributions.normal import HalfNormal, LogNormal, Normal
-from genesis.distributions.relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
-from genesis.distributions.transformed_distribution import TransformedDistribution
+from genesis.distributions.location_scale import (
+    Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, LogisticNormal, LogNormal, Normal, StudentT, Uniform, VonMises,
+)
+from genesis.distributions.matrices import LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
 from genesis.distributions.transforms import *  # noqa: F403
-from genesis.distributions.uniform import Gumbel, Laplace, Uniform
-from genesis.distributions.von_mises import VonMises
 
 __all__ = [
     "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet", "Distribution",
@@ -52,6 +43,5 @@ __all__ = [
     *transforms.__all__,
 ]
 __dir__ = __all__.copy
-_REGISTERED = kl_within, kl_between  # at their import
 
 replayable_package(__name__)

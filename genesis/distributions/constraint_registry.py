@@ -60,18 +60,16 @@ def _to_interval(constraint: Any) -> Transform:
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 
 
-def _above(constraint: Any) -> Transform:
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
-
-
-def _below(constraint: Any) -> Transform:
-    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
+def _from(bound: Any, sign: int) -> Transform:
+    """To the numbers above a bound, or, with the sign -1, below it."""
+    if sign == 1 and isinstance(bound, int | float) and bound == 0:
+        return transforms.ExpTransform()
+    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(bound, sign)])
 
 
 _both(constraints.real, factory=lambda _: transforms.identity_transform)
-_both(constraints.greater_than, constraints.greater_than_eq,
-      factory=lambda c: transforms.ExpTransform() if _is_zero(c.lower_bound) else _above(c))
-_both(constraints.less_than, factory=_below)
+_both(constraints.greater_than, constraints.greater_than_eq, factory=lambda c: _from(c.lower_bound, 1))
+_both(constraints.less_than, factory=lambda c: _from(c.upper_bound, -1))
 _both(constraints.interval, constraints.half_open_interval, factory=_to_interval)
 _both(constraints.corr_cholesky, factory=lambda _: transforms.CorrCholeskyTransform())
 biject_to.register(constraints.simplex, lambda _: transforms.StickBreakingTransform())
@@ -79,10 +77,6 @@ transform_to.register(constraints.simplex, lambda _: transforms.SoftmaxTransform
 transform_to.register(constraints.lower_cholesky, lambda _: transforms.LowerCholeskyTransform())
 transform_to.register(constraints.positive_definite, lambda _: transforms.PositiveDefiniteTransform())
 transform_to.register(constraints.positive_semidefinite, lambda _: transforms.PositiveDefiniteTransform())
-
-
-def _is_zero(bound: object) -> bool:
-    return isinstance(bound, int | float) and bound == 0
 
 
 for _registry in (biject_to, transform_to):

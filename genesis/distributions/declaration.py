@@ -20,8 +20,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, dataclass_transform
 
 from genesis.distributions import constraints
-from genesis.distributions.constraint import Constraint, is_dependent
-from genesis.distributions.constraints_of_numbers import OF_NUMBERS
+from genesis.distributions.constraints import OF_NUMBERS, Constraint, is_dependent
 from genesis.distributions.utils import Number, Operand, as_tensors, derived, formula, joint_shape
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.made_methods import made_initializer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from genesis.autograd.gradients import grad
 from genesis.distributions.declaration import Declared
 from genesis.distributions.utils import (
     Operand,
@@ -13,6 +14,7 @@ from genesis.distributions.utils import (
     lazy_property,
     logits_to_probs,
     probs_to_logits,
+    sum_rightmost,
     uniform_inside,
 )
 from genesis.ir.annotations import Extents
@@ -21,8 +23,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.recording_hooks import reads_forbidden
 from genesis.tracing.state import recording
-
-__all__ = ["Distribution"]
 
 
 class Distribution(Declared):
@@ -98,7 +98,11 @@ class Distribution(Declared):
         (2, 3)
         """
         with recording(False) as again, again:
-            return self.rsample(sample_shape)
+            return self._drawn(sample_shape)
+
+    def _drawn(self, sample_shape: Extents) -> Tensor:
+        """What `sample` returns, which calls it without recording derivations."""
+        return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Extents = ()) -> Tensor:
         """Samples that are functions of the parameters, which get gradients; here the quantiles of uniform numbers."""
@@ -225,4 +229,36 @@ def _extents(sample_shape: Extents) -> tuple[int, ...]:
     return (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
 
 
-replayable_module(__name__, but=("set_default_validate_args",))
+class ExponentialFamily(Distribution):
+    """Distributions that know their natural parameters theta and the log normalizer F, whose gradient is the mean of T."""
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise NotImplementedError(f"{type(self).__name__}: has no natural parameters")
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__}: has no log normalizer")
+
+    @property
+    def _mean_carrier_measure(self) -> float | Tensor:
+        """The mean of k(x)."""
+        raise NotImplementedError(f"{type(self).__name__}: has no mean of the carrier measure")
+
+    def _bregman(self) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        """F, the natural parameters and the gradient of F by them, which is itself differentiable."""
+        with recording(True) as again, again:
+            natural = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
+            level = self._log_normalizer(*natural)
+            means = grad(level.sum(), natural, create_graph=True)
+        return level, natural, [*means]
+
+    def entropy(self) -> Tensor:
+        """F(theta) - <theta, grad F(theta)> - E k(x) (F. Nielsen and R. Nock, 2010)."""
+        level, natural, means = self._bregman()
+        result = level - self._mean_carrier_measure
+        for theta, mean in zip(natural, means, strict=True):
+            result = result - sum_rightmost(theta * mean, theta.ndim - level.ndim)
+        return result
+
+
+replayable_module(__name__, but=('set_default_validate_args',))

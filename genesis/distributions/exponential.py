@@ -6,12 +6,11 @@ from math import inf, nan
 from math import log as ln
 
 from genesis.distributions import constraints
+from genesis.distributions.composed import Composed
 from genesis.distributions.declaration import Parameter, parameter
-from genesis.distributions.distribution import Distribution
-from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.transformed_distribution import Composed
+from genesis.distributions.distribution import Distribution, ExponentialFamily
+from genesis.distributions.location_scale import Uniform
 from genesis.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
-from genesis.distributions.uniform import Uniform
 from genesis.distributions.utils import euler_constant, formula
 from genesis.functions.creation import full_like, zeros_like
 from genesis.functions.methods.table import functions_of

@@ -1,34 +1,218 @@
-"""Distributions of matrices: of covariances, Wishart's, and of correlations, that of Lewandowski, Kurowicka and Joe."""
+"""Distributions with matrices: multivariate normal ones, Wishart's, and Cholesky factors of correlations."""
 
 from __future__ import annotations
 
 from math import log as ln
+from math import pi
 
 from genesis.distributions import constraints
-from genesis.distributions.beta import Beta
 from genesis.distributions.declaration import Alternative, Parameter, parameter
-from genesis.distributions.distribution import Distribution
-from genesis.distributions.exp_family import ExponentialFamily
-from genesis.distributions.gamma import standard_gamma
-from genesis.distributions.multivariate_normal import (
-    WithCovariance,
-    log_diagonal,
-    solved,
-)
-from genesis.distributions.utils import Operand, as_tensors, finfo, formula
+from genesis.distributions.distribution import Distribution, ExponentialFamily
+from genesis.distributions.gamma import Beta, standard_gamma
+from genesis.distributions.utils import Operand, as_tensors, derived, finfo, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import stream
-from genesis.functions.ranges import arange, tril_indices
+from genesis.functions.ranges import arange, eye, tril_indices
 from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
-from genesis.linalg import cholesky
+from genesis.linalg import cholesky, solve_triangular
 from genesis.random import randn
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 
-__all__ = ["LKJCholesky", "Wishart"]
+cholesky_inverse, mvlgamma, pad = functions_of("cholesky_inverse", "mvlgamma", "pad")
 
-mvlgamma, pad = functions_of("mvlgamma", "pad")
+
+def log_diagonal(lower: Tensor) -> Tensor:
+    """Half the logarithm of the determinant of L L^T."""
+    return lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def solved(lower: Tensor, right: Tensor) -> Tensor:
+    """L^-1 right, of matrices that broadcast."""
+    return solve_triangular(lower, right, upper=False)
+
+
+def size_in(lower: Tensor, difference: Tensor) -> Tensor:
+    """x^T (L L^T)^-1 x, of vectors x along the last axis."""
+    return solved(lower, difference.unsqueeze(-1)).squeeze(-1).square().sum(-1)
+
+
+def trace_in(lower: Tensor, factor: Tensor) -> Tensor:
+    """The trace of (L L^T)^-1 F F^T."""
+    return solved(lower, factor).square().sum((-2, -1))
+
+
+class WithCovariance(Distribution):
+    """Distributions that are given by a covariance, its inverse or its Cholesky factor; the others follow."""
+
+    def _given_matrix(self, *matrices: Tensor | None) -> Tensor:
+        """The first matrix that is given; one that is no matrix is refused."""
+        matrix = next((m for m in matrices if m is not None), None)
+        if matrix is not None and matrix.ndim > 1:
+            return matrix
+        got = "none" if matrix is None else f"one of shape {tuple(matrix.shape)}"
+        raise ValueError(
+            f"{type(self).__name__}: a matrix covariance_matrix, precision_matrix or scale_tril must be given, got {got}")
+
+    def _factorize(self, matrix: Tensor) -> None:
+        """Compute the Cholesky factor once, of the matrix that was given before it was broadcast."""
+        if "covariance_matrix" in vars(self):
+            matrix = cholesky(matrix)
+        elif "precision_matrix" in vars(self):  # by the factor of the matrix turned upside down
+            turned = cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT
+            matrix = solved(turned, eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device))
+        self._unbroadcasted_scale_tril = matrix
+
+    @derived
+    def scale_tril(self) -> Tensor:
+        """The lower Cholesky factor of the covariance."""
+        lower = self._unbroadcasted_scale_tril
+        return lower.expand(*self._batch_shape, *lower.shape[-2:])
+
+    @derived
+    def covariance_matrix(self) -> Tensor:
+        """The covariance."""
+        lower = self.scale_tril
+        return lower @ lower.mT
+
+    @derived
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        return cholesky_inverse(self.scale_tril)
+
+
+class NormalVectors(WithCovariance):
+    """Vectors of normal numbers, of a covariance C.
+
+    A class has its `log_determinant()`, `size(x)` x^T C^-1 x of vectors, `factors()` F, (.., n, m), of which C is the sum of
+    F F^T, and `trace(F)` of C^-1 F F^T.
+    """
+
+    def log_determinant(self) -> Tensor: raise NotImplementedError
+    def size(self, difference: Tensor) -> Tensor: raise NotImplementedError
+    def factors(self) -> list[Tensor]: raise NotImplementedError
+    def trace(self, factor: Tensor) -> Tensor: raise NotImplementedError
+    support = constraints.real_vector
+    has_rsample = True
+    mean = mode = formula(lambda d: d.loc)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        size = self.size(self._checked(value) - self.mean)
+        return -0.5 * (self._event_shape[0] * ln(2 * pi) + self.log_determinant() + size)
+
+    def entropy(self) -> Tensor:
+        return (0.5 * (self._event_shape[0] * (1 + ln(2 * pi)) + self.log_determinant())).expand(self._batch_shape)
+
+
+class MultivariateNormal(NormalVectors):
+    """Vectors of normal numbers with mean `loc` and the given covariance, or its inverse, or its Cholesky factor.
+
+    >>> normal = genesis.distributions.MultivariateNormal(genesis.zeros(2), genesis.eye(2))
+    >>> normal.log_prob(genesis.zeros(2))
+    tensor(-1.8379)
+    """
+
+    loc: Parameter = parameter(constraints.real_vector)
+    covariance_matrix: Alternative = parameter(constraints.positive_definite, default=None)
+    precision_matrix: Alternative = parameter(constraints.positive_definite, default=None)
+    scale_tril: Alternative = parameter(constraints.lower_cholesky, default=None)
+
+    def __init__(
+        self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None, validate_args: bool | None = None,
+    ) -> None:
+        if loc.ndim < 1:
+            raise ValueError("MultivariateNormal: loc must have one axis at least, got a 0-d tensor")
+        matrix = self._given_matrix(covariance_matrix, precision_matrix, scale_tril)
+        if loc.shape[-1] != matrix.shape[-1]:
+            loc = loc.expand(*loc.shape[:-1], matrix.shape[-1])
+        self._declare(validate_args, loc=loc, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                      scale_tril=scale_tril)
+        self._factorize(matrix)
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """loc + L z, of standard normal z."""
+        shape = self._extended_shape(sample_shape)
+        z = randn(shape, dtype=self.loc.dtype, device=self.loc.device)
+        return self.loc + (self._unbroadcasted_scale_tril @ z.unsqueeze(-1)).squeeze(-1)
+
+    def log_determinant(self) -> Tensor: return 2 * log_diagonal(self._unbroadcasted_scale_tril)
+    def size(self, difference: Tensor) -> Tensor: return size_in(self._unbroadcasted_scale_tril, difference)
+    def factors(self) -> list[Tensor]: return [self._unbroadcasted_scale_tril]
+    def trace(self, factor: Tensor) -> Tensor: return trace_in(self._unbroadcasted_scale_tril, factor)
+    variance = formula(lambda d: d._unbroadcasted_scale_tril.square().sum(-1).expand(d._batch_shape + d._event_shape))
+
+
+class LowRankMultivariateNormal(NormalVectors):
+    """Vectors of normal numbers with the covariance W W^T + D, of few factors W, (n, k), and a diagonal D.
+
+    Determinants and inverses are those of the k x k matrix I + W^T D^-1 W, the capacitance (M. Woodbury, 1950).
+    """
+
+    loc: Parameter = parameter(constraints.real_vector)
+    cov_factor: Parameter = parameter(constraints.independent(constraints.real, 2))
+    cov_diag: Parameter = parameter(constraints.independent(constraints.positive, 1))
+
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
+        given = loc.shape, cov_factor.shape, cov_diag.shape
+        if not loc.ndim or cov_factor.ndim < 2 or not loc.shape[-1:] == cov_factor.shape[-2:-1] == cov_diag.shape[-1:]:
+            raise ValueError("LowRankMultivariateNormal: loc, cov_factor and cov_diag have shapes {}, {} and {}; want (.., n), "
+                             "(.., n, k), (.., n)".format(*map(tuple, given)))
+        self._declare(validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
+        scaled = cov_factor / cov_diag.unsqueeze(-1)
+        identity = eye(cov_factor.shape[-1], dtype=loc.dtype, device=loc.device)
+        self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
+        self._capacitance_tril = cholesky(cov_factor.mT @ scaled + identity)
+
+    def rsample(self, sample_shape: Extents = ()) -> Tensor:
+        """loc + W z + D^(1/2) e, of standard normal z and e."""
+        shape, like = self._extended_shape(sample_shape), self.loc
+        z = randn((*shape[:-1], self.cov_factor.shape[-1]), dtype=like.dtype, device=like.device)
+        e = randn(shape, dtype=like.dtype, device=like.device)
+        factors = (self._unbroadcasted_cov_factor @ z.unsqueeze(-1)).squeeze(-1)
+        return self.loc + factors + self._unbroadcasted_cov_diag.sqrt() * e
+
+    def log_determinant(self) -> Tensor:
+        return 2 * log_diagonal(self._capacitance_tril) + self._unbroadcasted_cov_diag.log().sum(-1)
+
+    def size(self, difference: Tensor) -> Tensor:
+        scaled = difference / self._unbroadcasted_cov_diag
+        inner = (self._unbroadcasted_cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
+        return (difference * scaled).sum(-1) - size_in(self._capacitance_tril, inner)
+
+    def factors(self) -> list[Tensor]:
+        return [self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag.sqrt().diag_embed()]
+
+    def trace(self, factor: Tensor) -> Tensor:
+        scaled = factor / self._unbroadcasted_cov_diag.unsqueeze(-1)
+        inner = self._unbroadcasted_cov_factor.mT @ scaled
+        return (factor * scaled).sum((-2, -1)) - trace_in(self._capacitance_tril, inner)
+
+    @derived
+    def covariance_matrix(self) -> Tensor:
+        """W W^T + D."""
+        matrix = self._unbroadcasted_cov_factor @ self._unbroadcasted_cov_factor.mT + self._unbroadcasted_cov_diag.diag_embed()
+        return matrix.expand(*self._batch_shape, *matrix.shape[-2:])
+
+    @derived
+    def scale_tril(self) -> Tensor:
+        """The lower Cholesky factor of the covariance."""
+        return cholesky(self.covariance_matrix)
+
+    @derived
+    def precision_matrix(self) -> Tensor:
+        """D^-1 - D^-1 W (I + W^T D^-1 W)^-1 W^T D^-1."""
+        diagonal = self._unbroadcasted_cov_diag
+        half = solved(self._capacitance_tril, self._unbroadcasted_cov_factor.mT / diagonal.unsqueeze(-2))
+        matrix = diagonal.reciprocal().diag_embed() - half.mT @ half
+        return matrix.expand(*self._batch_shape, *matrix.shape[-2:])
+
+    @property
+    def variance(self) -> Tensor:
+        numbers = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
+        return numbers.expand(self._batch_shape + self._event_shape)
+
 
 _TRIES = 10  # PyTorch's
 
@@ -90,8 +274,8 @@ class Wishart(WithCovariance, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         value, n, df, lower = self._checked(value), self._event_shape[0], self.df, self._unbroadcasted_scale_tril
-        trace = solved(lower, cholesky(value)).square().sum((-2, -1))
-        log_value = 2 * log_diagonal(cholesky(value))
+        factor = cholesky(value)
+        trace, log_value = trace_in(lower, factor), 2 * log_diagonal(factor)
         return (-df * (n / 2 * ln(2) + log_diagonal(lower)) - mvlgamma(df / 2, n) + (df - n - 1) / 2 * log_value - trace / 2)
 
     def entropy(self) -> Tensor:
@@ -147,14 +331,13 @@ class LKJCholesky(Distribution):
         first, second = (row + 1) / 2, like.unsqueeze(-1) + 0.5 * (n - 2 - row)
         return Beta(first.expand(second.shape), second, validate_args=False)
 
-    def sample(self, sample_shape: Extents = ()) -> Tensor:
+    def _drawn(self, sample_shape: Extents) -> Tensor:
         shape, like = self._extended_shape(sample_shape), self.concentration
-        with recording(False) as again, again:
-            squares = self._beta.sample(shape[: -2 - len(self._batch_shape)]).unsqueeze(-1)
-            below = randn(shape, dtype=like.dtype, device=like.device).tril(-1)
-            lengths = below.square().sum(-1, True).sqrt()
-            rows = squares.sqrt() * (below / where(lengths == 0, 1, lengths))
-            return rows + (1 - rows.square().sum(-1)).clamp(min=finfo(rows.dtype).tiny).sqrt().diag_embed()
+        squares = self._beta.sample(shape[: -2 - len(self._batch_shape)]).unsqueeze(-1)
+        below = randn(shape, dtype=like.dtype, device=like.device).tril(-1)
+        lengths = below.square().sum(-1, True).sqrt()
+        rows = squares.sqrt() * (below / where(lengths == 0, 1, lengths))
+        return rows + (1 - rows.square().sum(-1)).clamp(min=finfo(rows.dtype).tiny).sqrt().diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
         value, n, eta = self._checked(value), self.dim, self.concentration
@@ -163,4 +346,4 @@ class LKJCholesky(Distribution):
         density = (order * value.diagonal(dim1=-2, dim2=-1)[..., 1:].log()).sum(-1)
         alpha = eta + 0.5 * (n - 1)
         levels = mvlgamma(alpha - 0.5, n - 1) - (n - 1) * alpha.lgamma()
-        return density - levels - 0.5 * (n - 1) * ln(3.141592653589793)
+        return density - levels - 0.5 * (n - 1) * ln(pi)

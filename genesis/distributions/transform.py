@@ -152,9 +152,6 @@ class ComposeTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
-    def _widened(self, constraint: Constraint, axes: int) -> Constraint:
-        return constraints.independent(constraint, axes - constraint.event_dim) if axes > constraint.event_dim else constraint
-
     @property
     def domain(self) -> Constraint:  # type: ignore[override]
         if not self.parts:
@@ -162,17 +159,10 @@ class ComposeTransform(Transform):
         axes = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             axes = max(axes + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        return self._widened(self.parts[0].domain, axes)
+        first: Constraint = self.parts[0].domain
+        return constraints.independent(first, axes - first.event_dim) if axes > first.event_dim else first
 
-    @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
-        if not self.parts:
-            return constraints.real
-        axes = self.parts[0].domain.event_dim
-        for part in self.parts:
-            axes = max(axes + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
-        return self._widened(self.parts[-1].codomain, axes)
-
+    codomain = formula(lambda t: t.inv.domain)
     bijective = formula(lambda t: all([part.bijective for part in t.parts]))
 
     @property
@@ -212,10 +202,7 @@ class ComposeTransform(Transform):
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        for part in reversed(self.parts):
-            shape = part.inverse_shape(shape)
-        return shape
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]: return self.inv.forward_shape(shape)
 
     def __repr__(self) -> str:
         return f"ComposeTransform({self.parts!r})"

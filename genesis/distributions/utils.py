@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from types import FunctionType
 from typing import Any, Generic, TypeVar
 
@@ -108,7 +109,18 @@ def _standard_normal(shape: Sequence[int], dtype: DType, device: Device = CPU) -
 _sum_rightmost = sum_rightmost
 
 
+def parts_along(value: Tensor, dim: int, lengths: Sequence[int]) -> list[Tensor]:
+    """The parts along `dim` that have these extents."""
+    return [value.narrow(dim, begin, length) for begin, length in zip(accumulate(lengths, initial=0), lengths, strict=False)]
+
+
 # ---- probabilities and their logarithms ----
+def inside(y: Tensor) -> Tensor:
+    """Numbers kept from 0 and 1 by the least steps."""
+    limits = finfo(y.dtype)
+    return y.clamp(limits.tiny, 1 - limits.eps)
+
+
 def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities kept from 0 and 1 by the machine precision."""
     eps = finfo(probs.dtype).eps

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from math import log as ln
 
 from genesis.distributions import constraints
-from genesis.distributions.scalar_transforms import inside, softplus
 from genesis.distributions.transform import Transform
-from genesis.distributions.utils import finfo, formula, tril_matrix_to_vec, vec_to_tril_matrix
+from genesis.distributions.utils import finfo, formula, inside, tril_matrix_to_vec, vec_to_tril_matrix
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange, eye
 from genesis.ir.shapes import numel
@@ -16,7 +15,7 @@ from genesis.linalg import cholesky
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 
-(pad,) = functions_of("pad")
+pad, softplus = functions_of("pad", "softplus")
 
 
 class SoftmaxTransform(Transform):
