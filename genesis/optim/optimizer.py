@@ -13,17 +13,18 @@ from genesis.ir.annotations import Arguments, Options, Tree
 from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import MOST_BYTES
 from genesis.ir.replayable import replayable_module
-from genesis.ir.shapes import reach
+from genesis.ir.shapes import numel, reach
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
 from genesis.optim.hooks import Hooked
 from genesis.optim.state import Group, State, Stateful, States
 from genesis.runtime.devices import Device, seen_devices
-from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.sparse.positions import flat_positions
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced
 from genesis.tensor.composite import CompositeTensor, differentiated
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
-from genesis.tensor.in_place import write_all
+from genesis.tensor.in_place import write, write_all
 from genesis.tracing.recording_hooks import optimizer_updates, optimizer_used, refuse, unwatched
 from genesis.tracing.scopes import innermost
 from genesis.tracing.state import recording, recording_in, thread_state, unflushed
@@ -247,6 +248,21 @@ class Optimizer(Hooked, Stateful):
     def update_sparse(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
         """Update `parameters` by sparse gradients. Raises RuntimeError if the optimizer does not support them."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self.instead}")
+
+    def _update_rows(self, parameters: list[Tensor], gradients: list[SparseTensor], group: Group, age: int) -> None:
+        """Run the operation on the rows of sparse gradients, of the parameters and their state."""
+        slots, settings = self.slots(group), self.settings(group, age)
+        for parameter, gradient in zip(parameters, map(coalesced, gradients), strict=True):
+            at, elements = flat_positions(gradient._positions, gradient.extents), gradient.values()
+            whole = [parameter, *[self.state[parameter][slot] for slot in slots]]
+            shape = (numel(gradient.extents), *elements.shape[1:])
+            flat = [one if one.shape == shape else one.reshape(shape) for one in whole]  # a table is written in place
+            rows = [[one[at]] for one in flat]
+            kept = dict(zip(slots, rows[1:], strict=True))
+            results = call(self.operation, (rows[0], [elements], *[kept.get(kind, []) for kind in self.kinds], *settings))
+            for one, before, new in zip(whole, flat, results, strict=True):
+                after = before.index_copy(0, at, new)
+                write(one, after if before is one else after.reshape(one.shape))
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

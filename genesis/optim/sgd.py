@@ -1,12 +1,20 @@
-"""Stochastic gradient descent, with momentum."""
+"""Stochastic gradient descent with momentum, its average over steps, and steps by signs alone."""
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
+import numpy as np
+
+from genesis.functions.from_data import tensor
+from genesis.ir.annotations import Options
+from genesis.ir.dtypes import float32
+from genesis.ops.elementwise import clamp, sign, where
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
-from genesis.optim.sparse_gradients import update_rows
-from genesis.optim.update_rule import Results, Scalar, Value, descent, is_literal, update_rule
+from genesis.optim.update_rule import Results, Scalar, Value, descent, in_both_parts, is_literal, shrunk, update_rule
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
+from genesis.tracing.recording_hooks import refuse
 
 
 @update_rule
@@ -60,4 +68,124 @@ class SGD(DeclaredOptimizer):
         if group["momentum"]:  # every row updated once keeps moving
             self._update(parameters, group, age, self.slots(group), [g.to_dense() for g in gradients])
         else:
-            update_rows(self, parameters, gradients, group, age)
+            self._update_rows(parameters, gradients, group, age)
+
+
+@update_rule
+def asgd_update(
+    parameter: Value, gradient: Value, average: Value, eta: Scalar, kept: Scalar, share: Scalar, weight_decay: Scalar,
+    maximize: bool,
+) -> Results:
+    """p = kept * p - eta * g;  a = a + share * (p - a)."""
+    updated = shrunk(parameter, kept) - descent(parameter, gradient, weight_decay, maximize) * eta
+    return updated, updated if is_literal(share, 1) else average + (updated - average) * share
+
+
+class ASGD(DeclaredOptimizer):
+    """Gradient descent with decreasing steps; the state "ax" is the average of the parameters.
+    """
+
+    lr: float = setting(default=1e-2, least=0, doc="the first step size; step t has lr / (1 + lambd * lr * (t - 1))^alpha")
+    lambd: float = setting(default=1e-4, doc="see `lr`; the parameter shrinks by this times the step size too")
+    alpha: float = setting(default=0.75, doc="see `lr`")
+    t0: float = setting(default=1e6, doc="the step after which averages are taken; before, they are the parameter")
+    weight_decay: float = setting(default=0, least=0, doc="times the parameter, added to its gradient")
+    group_order = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+    operation, kinds = asgd_update, ("ax",)
+    is_elementwise = True
+    example = "lr=0.25, lambd=0.0", "[0.5000, 1.0000]"
+
+    def shown(self, group: Group, state: State) -> State:
+        age, kept = state["step"], super().shown(group, state)
+        eta, share = self._size(group, age + 1), 1 / max(1, age - group["t0"])
+        if not kept:
+            return {}
+        own = {"eta": tensor(eta, dtype=float32), "mu": tensor(share, dtype=float32)}
+        return {"step": kept.pop("step"), **own, **kept}
+
+    def settings(self, group: Group, age: int) -> Numbers:
+        eta, share = self._size(group, age), 1 / max(1, age - 1 - group["t0"])
+        known = self._known(group)
+        known[age] = _decayed(group, age)
+        if len(known) > _KEPT:
+            del known[next(iter(known))]
+        return eta, 1 - group["lambd"] * eta, share, float(group["weight_decay"]), group["maximize"]
+
+    def load_state_dict(self, state_dict: Options) -> None:
+        super().load_state_dict(state_dict)
+        for group, saved in zip(self.param_groups, state_dict["param_groups"], strict=True):
+            states = [state_dict["state"].get(position, {}) for position in saved["params"]]
+            self._known(group).update({int(state["step"]): float(state["eta"]) for state in states if "eta" in state})
+
+    def _size(self, group: Group, age: int) -> float:
+        """The size of step `age`."""
+        size = self._known(group).get(age - 1)
+        return _decayed(group, age - 1) if size is None else size
+
+    def _known(self, group: Group) -> dict[int, float]:
+        """Step -> the size of the next step, with the learning rate at that time, even if it has changed since."""
+        index = next(place for place, other in enumerate(self.param_groups) if other is group)
+        return vars(self).setdefault("_sizes", {}).setdefault(index, {})  # type: ignore[no-any-return]
+
+
+_KEPT = 64  # steps: parameters of one group may differ in their ages
+
+
+def _decayed(group: Group, age: int) -> float:
+    """The size of the step after step `age` at the group's current rate."""
+    lr = float(group["lr"])
+    size: float = lr / (1 + group["lambd"] * lr * age) ** group["alpha"]
+    return size
+
+
+@update_rule
+def rprop_update(
+    parameter: Value, gradient: Value, last: Value, size: Value, less: Scalar, more: Scalar, least: Scalar, most: Scalar,
+    maximize: bool,
+) -> Results:
+    """Steps against the gradient's sign: `more` times as long while it stays, `less` times, and not taken, when it turns."""
+    gradient = descent(parameter, gradient, 0, maximize)
+    turn = gradient * last
+    size = clamp(where(turn > 0, size * more, where(turn < 0, size * less, size)), min=least, max=most)
+    gradient = where(turn < 0, 0, gradient)
+    return parameter - sign(gradient) * size, gradient, size
+
+
+class Rprop(DeclaredOptimizer):
+    """Steps only by the gradient's sign; each element's step grows while the sign is constant and shrinks when it changes.
+
+    Raises ValueError unless the factors are below and above 1.
+    """
+
+    lr: float = setting(default=1e-2, least=0, doc="the size of the first step")
+    etas: tuple[float, float] = setting(default=(0.5, 1.2), doc="the factors of a step that is shortened, and lengthened")
+    step_sizes: tuple[float, float] = setting(default=(1e-6, 50), doc="the least and the greatest step")
+    _rates: ClassVar[Any]  # per optimizer: its groups' rates when they were added
+    group_order = "lr etas step_sizes foreach maximize differentiable capturable"
+    operation, kinds = rprop_update, ("prev", "step_size")
+    is_elementwise = True
+    example = "lr=0.25", "[0.7500, 1.7500]"
+
+    def check(self, group: Group) -> None:
+        super().check(group)
+        if not 0 < group["etas"][0] < 1 < group["etas"][1]:
+            raise ValueError(f"Rprop: etas are {group['etas']}; want one between 0 and 1, and one above 1")
+
+    def first_value(self, slot: str, group: Group) -> float:
+        return float(group["lr"]) if slot == "step_size" else 0.0
+
+    def add_param_group(self, group: Group) -> None:
+        super().add_param_group(group)
+        vars(self).setdefault("_rates", []).append(self.param_groups[-1]["lr"])
+
+    def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
+        index = next(place for place, other in enumerate(self.param_groups) if other is group)
+        if age == 1 and group["lr"] != self._rates[index]:  # a schedule has started since: it determines the first steps
+            refuse("the size of the first steps changes")
+            for parameter in parameters:  # computed now, so that the first step runs the same program as all others
+                sizes = np.full(parameter.shape, in_both_parts(float(group["lr"]), parameter.dtype), parameter.dtype.numpy)
+                self.state[parameter]["step_size"] = tensor(sizes, device=parameter.device)
+        super().update(parameters, group, age)
+
+    def settings(self, group: Group, age: int) -> Numbers:
+        return *group["etas"], *map(float, group["step_sizes"]), group["maximize"]

@@ -3,14 +3,11 @@
 A learning rate is a runtime argument of compiled programs: changing it does not recompile.
 """
 
-from genesis.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
-from genesis.optim.lr_scheduler.cyclic import CyclicLR, OneCycleLR
+from genesis.optim.lr_scheduler.cyclic import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from genesis.optim.lr_scheduler.decay import (
     ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR,
 )
-from genesis.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from genesis.optim.lr_scheduler.scheduler import LRScheduler
-from genesis.optim.lr_scheduler.sequence import ChainedScheduler, SequentialLR
+from genesis.optim.lr_scheduler.scheduler import ChainedScheduler, LRScheduler, ReduceLROnPlateau, SequentialLR
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",

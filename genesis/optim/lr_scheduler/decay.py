@@ -5,11 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType
 
-from genesis.ir.annotations import Options
 from genesis.optim.lr_scheduler.scheduler import LRScheduler, per_group
-from genesis.optim.optimizer import Optimizer, State
+from genesis.optim.optimizer import Optimizer
 
 
 class LambdaLR(LRScheduler):
@@ -19,6 +17,8 @@ class LambdaLR(LRScheduler):
     >>> LambdaLR(optimizer, lambda step: 0.5 ** step).get_last_lr()
     [0.5]
     """
+
+    _apart = "lr_lambdas"
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]], last_epoch: int = -1
@@ -30,18 +30,6 @@ class LambdaLR(LRScheduler):
         """base * lr_lambda(step)."""
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
-    def state_dict(self) -> State:
-        """The schedule's state, with the attributes of callable objects but without functions."""
-        states = [None if isinstance(f, FunctionType) else dict(vars(f)) for f in self.lr_lambdas]
-        state = super().state_dict()
-        del state["lr_lambdas"]
-        return {**state, "lr_lambdas": states}
-
-    def load_state_dict(self, state_dict: Options) -> None:
-        """Resume the schedule of `state_dict` with this one's functions."""
-        for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
-            vars(function).update(state or {})
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
 
 class MultiplicativeLR(LambdaLR):
@@ -59,7 +47,27 @@ class MultiplicativeLR(LambdaLR):
         return [lr * factor(self.last_epoch) for lr, factor in zip(self._rates(), self.lr_lambdas, strict=True)]
 
 
-class StepLR(LRScheduler):
+class _Decay(LRScheduler):
+    """Schedules by a factor of the first learning rate, and the ratio of a step's factor to that of the step before."""
+
+    def _factor(self, step: int) -> float:
+        raise NotImplementedError
+
+    def _ratio(self, step: int) -> float:
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """Times the ratio of this step's factor to the last one's."""
+        ratio = self._ratio(self.last_epoch)
+        return self._rates() if ratio == 1 else [lr * ratio for lr in self._rates()]
+
+    def lr_at_last_epoch(self) -> list[float]:
+        """base times the factor."""
+        factor = self._factor(self.last_epoch)
+        return [base * factor for base in self.base_lrs]
+
+
+class StepLR(_Decay):
     """Times `gamma` every `step_size` steps.
 
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
@@ -68,21 +76,14 @@ class StepLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.step_size = step_size
-        self.gamma = gamma
+        self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """Times gamma at multiples of step_size."""
-        now = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
-        return [lr * self.gamma if now else lr for lr in self._rates()]
-
-    def lr_at_last_epoch(self) -> list[float]:
-        """base * gamma^(step // step_size)."""
-        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+    def _factor(self, step: int) -> float: return self.gamma ** (step // self.step_size)
+    def _ratio(self, step: int) -> float: return 1.0 if step % self.step_size or step <= 0 else self.gamma
 
 
-class MultiStepLR(LRScheduler):
+class MultiStepLR(_Decay):
     """Times `gamma` at each of the steps `milestones`.
 
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
@@ -91,22 +92,14 @@ class MultiStepLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.milestones = Counter(milestones)
-        self.gamma = gamma
+        self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """Times gamma, as often as the step is listed."""
-        times = self.milestones.get(self.last_epoch, 0)
-        return [lr * self.gamma**times if times else lr for lr in self._rates()]
-
-    def lr_at_last_epoch(self) -> list[float]:
-        """base * gamma^(milestones passed)."""
-        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
-        return [base * self.gamma**passed for base in self.base_lrs]
+    def _factor(self, step: int) -> float: return self.gamma ** bisect_right(sorted(self.milestones.elements()), step)
+    def _ratio(self, step: int) -> float: return self.gamma ** self.milestones.get(step, 0)
 
 
-class ConstantLR(LRScheduler):
+class ConstantLR(_Decay):
     """Times `factor` for the first `total_iters` steps, then back to the original rate.
 
     Raises ValueError for a factor outside [0, 1].
@@ -119,8 +112,7 @@ class ConstantLR(LRScheduler):
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise ValueError(f"ConstantLR: factor is {factor}; want it in [0, 1]")
-        self.factor = factor
-        self.total_iters = total_iters
+        self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -130,12 +122,10 @@ class ConstantLR(LRScheduler):
         done = self.last_epoch == self.total_iters and not self._is_initial
         return [lr / self.factor if done else lr for lr in self._rates()]
 
-    def lr_at_last_epoch(self) -> list[float]:
-        """base, times factor before step total_iters."""
-        return [base * (self.factor if self.last_epoch < self.total_iters else 1.0) for base in self.base_lrs]
+    def _factor(self, step: int) -> float: return self.factor if step < self.total_iters else 1.0
 
 
-class LinearLR(LRScheduler):
+class LinearLR(_Decay):
     """Times a factor that goes linearly from `start_factor` to `end_factor` over `total_iters` steps.
 
     Raises ValueError for a start_factor outside (0, 1] or an end_factor outside [0, 1].
@@ -151,28 +141,24 @@ class LinearLR(LRScheduler):
     ) -> None:
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
             raise ValueError(f"LinearLR: factors are {start_factor} to {end_factor}; want (0, 1] to [0, 1]")
-        self.start_factor = start_factor
-        self.end_factor = end_factor
-        self.total_iters = total_iters
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Times the quotient of this step's factor by the last one's."""
-        if self.last_epoch == 0:
-            return [lr * self.start_factor for lr in self._rates()]
-        if self._is_initial or self.last_epoch > self.total_iters:
-            return self._rates()
+        """Times the first factor at the first step, then times the ratio of this step's to the last one's."""
+        return super().get_lr() if self.last_epoch else [lr * self.start_factor for lr in self._rates()]
+
+    def _factor(self, step: int) -> float:
+        return self.start_factor + (self.end_factor - self.start_factor) * min(self.total_iters, step) / self.total_iters
+
+    def _ratio(self, step: int) -> float:
         rise = self.end_factor - self.start_factor
-        last = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
-        return [lr * (1.0 + rise / last) for lr in self._rates()]
-
-    def lr_at_last_epoch(self) -> list[float]:
-        """base times the factor."""
-        rise = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * (self.start_factor + rise) for base in self.base_lrs]
+        if self._is_initial or step > self.total_iters:
+            return 1.0
+        return 1.0 + rise / (self.total_iters * self.start_factor + (step - 1) * rise)
 
 
-class ExponentialLR(LRScheduler):
+class ExponentialLR(_Decay):
     """Times `gamma` at every step.
 
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
@@ -184,16 +170,11 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """Times gamma."""
-        return [lr if self._is_initial else lr * self.gamma for lr in self._rates()]
-
-    def lr_at_last_epoch(self) -> list[float]:
-        """base * gamma^step."""
-        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+    def _factor(self, step: int) -> float: return self.gamma**step
+    def _ratio(self, step: int) -> float: return 1.0 if self._is_initial else self.gamma
 
 
-class PolynomialLR(LRScheduler):
+class PolynomialLR(_Decay):
     """Times (1 - step / total_iters)^power, which reaches 0 at step `total_iters`.
 
     >>> optimizer = genesis.optim.SGD([genesis.ones(1)], lr=0.5)
@@ -202,18 +183,11 @@ class PolynomialLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
-        self.total_iters = total_iters
-        self.power = power
+        self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """Times the quotient of this step's factor by the last one's."""
-        step, total = self.last_epoch, self.total_iters
-        if self._is_initial or step > total:
-            return self._rates()
-        return [lr * ((1.0 - step / total) / (1.0 - (step - 1) / total)) ** self.power for lr in self._rates()]
+    def _factor(self, step: int) -> float: return float((1.0 - min(self.total_iters, step) / self.total_iters) ** self.power)
 
-    def lr_at_last_epoch(self) -> list[float]:
-        """base times the factor."""
-        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * left**self.power for base in self.base_lrs]
+    def _ratio(self, step: int) -> float:
+        total = self.total_iters
+        return 1.0 if self._is_initial or step > total else float(((1.0 - step / total) / (1.0 - (step - 1) / total)) ** self.power)
