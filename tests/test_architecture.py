@@ -34,7 +34,7 @@ DEFERRED = {
     ("genesis/ops/sparse_product.py", "scipy.sparse"),
     ("genesis/ops/lapack.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg."),
     ("genesis/ops/solving.py", "scipy.linalg"),
-    ("genesis/cuda/monitoring.py", "pynvml"),
+    ("genesis/cuda/gpus.py", "pynvml"),
     ("genesis/distributed/mpi.py", "mpi4py"), ("genesis/utils/tensorboard.py", "tensorboard"),
     ("genesis/debug/cuda_probe.py", "cuda.pathfinder"),
     ("genesis/codegen/cuda/binaries.py", "genesis.codegen.cuda"),

@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-from genesis.ao import fake_quantize, fake_quantizers, observers
-from genesis.ao.fake_quantize import *  # noqa: F403
+from genesis.ao import fake_quantizers, observers
 from genesis.ao.fake_quantizers import *  # noqa: F403
 from genesis.ao.nn.quantized import dynamic
 from genesis.ao.observers import *  # noqa: F403
@@ -17,7 +16,7 @@ from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 
 __all__ = ["default_dynamic_qconfig", "per_channel_dynamic_qconfig", "quantize_dynamic"]
-__all__ += [*fake_quantize.__all__, *fake_quantizers.__all__, *observers.__all__]
+__all__ += [*fake_quantizers.__all__, *observers.__all__]
 
 ModuleKey = type[Module] | str  # a class of modules, or a module's path
 

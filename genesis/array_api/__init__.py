@@ -32,7 +32,7 @@ from genesis.array_api.manipulation import (
     argsort, broadcast_arrays, broadcast_to, concat, expand_dims, flip, matrix_transpose, moveaxis, nonzero, permute_dims,
     repeat, reshape, roll, searchsorted, sort, squeeze, stack, take, take_along_axis, tile, unstack,
 )
-from genesis.array_api.sets import unique_all, unique_counts, unique_inverse, unique_values
+from genesis.array_api.manipulation import unique_all, unique_counts, unique_inverse, unique_values
 from genesis.array_api.statistical import (
     all, any, argmax, argmin, count_nonzero, cumulative_prod, cumulative_sum, diff, max, mean, min, prod, std, sum, var,
 )

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from genesis.cuda import amp
 from genesis.cuda.gpus import (
-    current_device, device, device_count, device_of, get_arch_list, get_device_capability, get_device_name,
-    get_device_properties, init, is_available, is_bf16_supported, is_initialized, is_tf32_supported, set_device,
+    clock_rate, current_device, device, device_count, device_memory_used, device_of, get_arch_list, get_device_capability,
+    get_device_name, get_device_properties, init, is_available, is_bf16_supported, is_initialized, is_tf32_supported,
+    list_gpu_processes, memory_usage, power_draw, set_device, temperature, utilization,
 )
 from genesis.cuda.memory import (
     empty_cache, get_per_process_memory_fraction, max_memory_allocated, max_memory_reserved, mem_get_info, memory_allocated,
     memory_reserved, memory_stats, memory_stats_as_nested_dict, memory_summary, reset_accumulated_memory_stats,
     reset_peak_memory_stats, set_per_process_memory_fraction,
-)
-from genesis.cuda.monitoring import (
-    clock_rate, device_memory_used, list_gpu_processes, memory_usage, power_draw, temperature, utilization,
 )
 from genesis.cuda.random import (
     get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all, set_rng_state,

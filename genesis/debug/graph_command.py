@@ -11,13 +11,31 @@ Programs that ran often are shown once. Arguments after `--` go to the script.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import runpy
 import sys
 from collections.abc import Sequence
 
 from genesis.debug.page import page
 from genesis.debug.program import Flushed, Recording
-from genesis.debug.script import run_script
+
+
+def run_script(script: str, arguments: Sequence[str]) -> None:
+    """Run a file as `python script arguments` does, with its output, and the error that ends it, on stderr."""
+    before = sys.argv, sys.path[0]
+    sys.argv, sys.path[0] = [script, *arguments], os.path.dirname(os.path.abspath(script))
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            print(f"{script} exited with {end.code}", file=sys.stderr)
+    except Exception as error:
+        print(f"{script} raised {type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        sys.argv, sys.path[0] = before
+
 
 STAGES = ("trace", "lowered", "kernels", "program")
 FORMATS = ("text", "dot")

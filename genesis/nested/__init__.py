@@ -20,7 +20,6 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.sparse_layouts import NamedLayout, SparseLayout
-from genesis.nested import reductions as _reductions
 from genesis.nested import rules as _rules
 from genesis.nested import strided_rules as _strided_rules
 from genesis.nested.nested_tensor import NestedTensor, jagged, joined, nested
@@ -131,6 +130,6 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     return joined([row[chosen] for row, chosen in zip(tensor.unbind(), mask.expand(tensor.shape).unbind(), strict=True)])
 
 
-_installed = _reductions, _rules, _strided_rules  # imported for the rules that they register
+_installed = _rules, _strided_rules  # imported for the rules that they register
 
 replayable_package(__name__)

@@ -1,30 +1,112 @@
-"""Nested tensors in the jagged layout: concatenated sequences of different lengths, with one ragged axis.
+"""Nested tensors: what both layouts have in common, and the jagged one, of concatenated sequences of different lengths.
 
-They are stored as one sequence: a dense tensor with batch extent 1 and the sum of lengths along the ragged axis. Operations
-that do not mix sequences are then the same operation on the same axes.
+Jagged ones are stored as one sequence: a dense tensor with batch extent 1 and the sum of lengths along the ragged axis.
+Operations that do not mix sequences are then the same operation on the same axes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from genesis.functions.creation import full
 from genesis.functions.methods.table import functions_of
+from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import normalize_axis
 from genesis.ir.sparse_layouts import NamedLayout
-from genesis.nested.any_nested import AnyNested, Ragged, Rule
-from genesis.ops.registry import OPERATIONS
+from genesis.ops.registry import OPERATIONS, PRIMITIVES
 from genesis.sparse.positions import rows_of
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import CallArguments, Tensor
+
+cat, stack = functions_of("cat", "stack")
+
+
+Rule = Callable[..., Any]
+_BY_ELEMENT = {f"genesis.ops.{name}" for name in ("elementwise", "arithmetic", "activation", "special")}  # modules of rows
+_ELSEWHERE = {"dropout", "clone", "to_dtype", "stop_gradient", "frexp", "nextafter", "mvlgamma", "fill"}  # rows of others
+_OTHERS = {"logsumexp", "softmin", "prelu"}  # rows of theirs with axes of their own
+
+
+class Ragged:
+    """The extent of a ragged axis, different for each sequence. It is equal for tensors with the same sequences."""
+
+    def __init__(self, lengths: tuple[int, ...]) -> None:
+        self.lengths = lengths
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ragged) and other.lengths == self.lengths
+
+    def __hash__(self) -> int:
+        return hash(self.lengths)
+
+    def __repr__(self) -> str:
+        return "j"
+
+
+class AnyNested(CompositeTensor):
+    """A batch of tensors whose extents differ. Elementwise functions run on all elements at once; others have rules."""
+
+    hint: ClassVar[str] = "to_padded_tensor() and unbind() make some"
+    rules: ClassVar[dict[str, Rule]]  # by the names of operations
+
+    is_nested = property(lambda self: True)
+
+    @classmethod
+    def rule(cls, *names: str) -> Callable[[Rule], Rule]:
+        """Decorator: the rule of these operations for arguments of the class."""
+
+        def note(function: Rule) -> Rule:
+            cls.rules.update(dict.fromkeys(names, function))
+            return function
+
+        return note
+
+    def dim(self) -> int:
+        """The number of axes, the batch among them."""
+        return self.ndim
+
+    def contiguous(self, memory_format: object = None) -> Self:
+        """The tensor itself."""
+        return self
+
+    def derivation(self) -> str:
+        """What is printed of its derivation."""
+        if self.grad_fn is not None:
+            return f", grad_fn=<{type(self.grad_fn).__name__}>"
+        return ", requires_grad=True" * self.requires_grad
+
+    def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
+        rule = self.rules.get(name)
+        if rule is not None:
+            return rule(*arguments, **attributes)
+        if not _is_by_element(name):
+            return super().computed(name, arguments, attributes)
+        given = [self.beside(name, a) if isinstance(a, Tensor) else a for a in arguments]
+        named = {key: self.beside(name, a) if isinstance(a, Tensor) else a for key, a in attributes.items()}
+        found = call(OPERATIONS[name], given, named)
+        return self.with_elements(found) if isinstance(found, Tensor) else type(found)(*map(self.with_elements, found))
+
+    def beside(self, name: str, other: Tensor) -> Tensor:
+        """An operand of an elementwise function for all elements of this one."""
+        raise NotImplementedError
+
+
+def _is_by_element(name: str) -> bool:
+    """Whether an operation is elementwise."""
+    primitive = PRIMITIVES.get(name)
+    if primitive is not None and primitive.kind == "elementwise":
+        return True
+    own = OPERATIONS[name].define.__module__ in _BY_ELEMENT and name not in _OTHERS
+    return own or name in _ELSEWHERE
+
 
 jagged = NamedLayout("jagged")
-cat, stack = functions_of("cat", "stack")
 
 
 class NestedTensor(AnyNested):

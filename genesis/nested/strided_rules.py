@@ -8,7 +8,7 @@ from typing import Any
 from genesis.functions.creation import full
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import normalize_axis, numel
-from genesis.nested.any_nested import Rule
+from genesis.nested.nested_tensor import Rule
 from genesis.nested.rules import attention_of_each
 from genesis.nested.strided_tensor import StridedNestedTensor, cat, refused, strided_nested, strided_of
 from genesis.ops.registry import OPERATIONS

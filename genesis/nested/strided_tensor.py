@@ -13,7 +13,7 @@ import numpy as np
 from genesis.functions.methods.table import functions_of
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import Shape, normalize_axis, numel
-from genesis.nested.any_nested import AnyNested, Ragged, Rule
+from genesis.nested.nested_tensor import AnyNested, Ragged, Rule
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor, NotDenseError
 from genesis.tensor.dispatch import call

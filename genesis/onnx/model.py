@@ -15,8 +15,7 @@ from onnx import helper, numpy_helper
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.graph import Node
-from genesis.onnx.dynamic_axes import DynamicAxes, dynamic_of
-from genesis.onnx.dynamic_sizes import DynamicSizes
+from genesis.onnx.dynamic_sizes import DynamicAxes, DynamicSizes, dynamic_of
 from genesis.onnx.layouts import offsets_of, steps_of
 from genesis.onnx.operators import BITWISE, ELEMENTWISE, LOGICAL, REDUCTIONS, SAME, Operator, operator_of
 from genesis.ops.layout import layout_in

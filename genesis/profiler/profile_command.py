@@ -11,7 +11,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from genesis.debug.script import run_script
+from genesis.debug.graph_command import run_script
 from genesis.profiler.session import profile
 from genesis.profiler.tables import BY, SORTS
 

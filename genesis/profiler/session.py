@@ -12,12 +12,10 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from genesis.execution.flush import flush_all
 from genesis.ir.replayable import replayable
-from genesis.profiler.annotated_source import annotate
-from genesis.profiler.averages import Averages
 from genesis.profiler.chrome import write_chrome_trace
 from genesis.profiler.measured import Interval, Measured
 from genesis.profiler.memory_map import MemoryMap
-from genesis.profiler.tables import Row, Text, rows_of, table
+from genesis.profiler.tables import Averages, Row, Text, annotate, rows_of, table
 from genesis.runtime.team import team
 from genesis.runtime.timeline import Span, now, timeline
 from genesis.tracing.scopes import named_scope

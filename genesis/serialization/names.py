@@ -34,6 +34,16 @@ _MOVED = {  # module names in earlier versions' files
     "genesis.devices": "genesis.runtime.devices", "genesis.methods.conversion": "genesis.functions.methods.conversion",
     "genesis.nn.margins": "genesis.nn.loss", "genesis.nn.piecewise": "genesis.nn.activation",
     "genesis.tensor": "genesis.tensor.handle", "genesis.variable": "genesis.functions.variable",
+    **{f"genesis.{folder}.{old}": f"genesis.{folder}.{new}" for folder, joined in {
+        "distributions": {
+            "categorical": "mixture_same_family", "composed": "independent relaxed transformed_distribution",
+            "constraints": "constraint constraints_of_arrays constraints_of_numbers constraints_of_others",
+            "counts": "bernoulli", "distribution": "exp_family", "gamma": "beta", "matrices": "multivariate_normal",
+            "location_scale": "cauchy folded logistic_normal normal uniform von_mises",
+            "transforms": "joined_transforms scalar_transforms"},
+        "optim": {"adagrad": "adadelta adafactor rmsprop", "adam": "adamax nadam radam sparse_adam", "sgd": "asgd rprop"},
+        "optim.lr_scheduler": {"cyclic": "cosine", "scheduler": "plateau sequence"},
+    }.items() for new, olds in joined.items() for old in olds.split()},
 }
 _BUILTINS = {"__builtin__": "builtins", "numpy.core.multiarray": "numpy._core.multiarray"}  # Python 2's, and NumPy 1's
 allowed_by_users: dict[Name, AnyFunction] = {}  # by `add_safe_globals`

@@ -9,16 +9,15 @@ tensor([[0., 0., 1.],
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
 
 from genesis.ir.replayable import replayable_package
 from genesis.ir.dtypes import DType
-from genesis.sparse import masked_reductions as _masked
+from genesis.pytree import map_tree
 from genesis.sparse import methods as _methods
-from genesis.sparse import printing as _printing
-from genesis.sparse.creation import spdiags
-from genesis.sparse.gradients import as_sparse_gradcheck
-from genesis.sparse.invariants import check_sparse_tensor_invariants
+from genesis.sparse.creation import check_sparse_tensor_invariants, spdiags
 from genesis.sparse.products import reduced_product, sampled_addmm
 from genesis.sparse.reductions import log_softmax, softmax
 from genesis.sparse.sparse_tensor import SparseTensor
@@ -63,6 +62,30 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: DType | No
     return total.to(input.dtype) if dtype is None and isinstance(total, SparseTensor) else total
 
 
-_installed = _masked, _methods, _printing  # imported for the methods and rules that they define
+def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
+    """`gradcheck`, or a function like it, for functions of sparse tensors: it checks gradients by their elements.
+
+    Sparse results are converted to dense. `masked` has no effect: elements that are not stored have no gradient.
+
+    >>> check = genesis.sparse.as_sparse_gradcheck(genesis.autograd.gradcheck)
+    >>> x = genesis.eye(2, dtype=genesis.float64).to_sparse().requires_grad_()
+    >>> check(lambda x: genesis.sparse.mm(x, x), (x,))
+    True
+    """
+
+    @wraps(gradcheck)
+    def of_sparse(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, masked: bool = False, **settings: Any) -> bool:
+        given = [inputs] if isinstance(inputs, Tensor) else [*inputs]
+
+        def of_elements(*arguments: Any) -> Any:
+            own = [x.with_elements(e) if isinstance(x, SparseTensor) else e for x, e in zip(given, arguments, strict=True)]
+            return map_tree(lambda found: found.to_dense() if isinstance(found, SparseTensor) else found, func(*own))
+
+        return gradcheck(of_elements, [x.derived_part if isinstance(x, SparseTensor) else x for x in given], **settings)
+
+    return of_sparse
+
+
+_installed = _methods  # imported for the methods that it defines
 
 replayable_package(__name__)

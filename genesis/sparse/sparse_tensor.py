@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
+from genesis.functions.printing import PREFIX, elements_text, suffixes, with_suffixes
 from genesis.functions.ranges import arange
 from genesis.functions.selection import unique
 from genesis.ir.annotations import Attributes
@@ -162,6 +163,28 @@ class SparseTensor(CompositeTensor):
 
     def __iter__(self) -> Iterator[Any]:
         return iter([self[k] for k in range(len(self))])
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        kind = self._kind
+        if kind is sparse_coo:
+            parts = [_part("indices", self._positions)]
+        else:
+            assert self._pointers is not None and kind.axis is not None
+            parts = [_part(kind.pointers, self._pointers), _part(kind.others, self._positions[1 - kind.axis])]
+        parts.append(_part("values", self._elements))
+        more = [f"size={tuple(self.shape)}", f"nnz={self._elements.shape[0]}", *suffixes(self), f"layout={kind!r}"]
+        if self.grad_fn is not None or self.requires_grad:
+            more = [*more[:2], *[m for m in more[2:] if "grad" not in m], *[m for m in more[2:] if "grad" in m]]
+        text = PREFIX + (",\n" + " " * len(PREFIX)).join(parts)
+        return with_suffixes(text, more, starts_line=kind is sparse_coo)
+
+    __str__ = __repr__
+
+
+def _part(name: str, part: Tensor) -> str:
+    before = f"{name}={PREFIX}"
+    size = f", size={tuple(part.shape)}" if not part.numel() else ""
+    return f"{before}{elements_text(part.detach(), len(PREFIX) + len(before))}{size})"
 
 
 def sparse(

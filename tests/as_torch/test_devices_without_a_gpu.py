@@ -76,7 +76,7 @@ def test_the_driver_is_asked_for_the_gpu_that_cuda_numbers(monkeypatch):
         nvmlDeviceGetTemperature=lambda handle, kind: {5: 40, "GPU-a": 41}[handle],
         nvmlDeviceGetComputeRunningProcesses=lambda handle: [types.SimpleNamespace(pid=12, usedGpuMemory=1 << 20)])
     monkeypatch.setitem(sys.modules, "pynvml", asked)
-    monkeypatch.setattr("genesis.cuda.monitoring.gpu_of", lambda device: types.SimpleNamespace(index=device or 0))
+    monkeypatch.setattr("genesis.cuda.gpus.gpu_of", lambda device: types.SimpleNamespace(index=device or 0))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-a")
     assert [genesis.cuda.temperature(0), genesis.cuda.temperature(1), genesis.cuda.utilization()] == [40, 41, 7]
     assert genesis.cuda.list_gpu_processes() == "GPU:0\nprocess         12 uses        1.000 MB GPU memory"

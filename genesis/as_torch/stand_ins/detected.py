@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import genesis
-from genesis.ao import fake_quantize
+from genesis.ao import observers
 from genesis.ao.nn import quantized
 from genesis.as_torch.stand_ins import types
 from genesis.as_torch.stand_ins.settings import always, no, nothing
@@ -51,8 +51,8 @@ NAMES: dict[str, Any] = {
     **{f"torch.xpu.{name}": nothing for name in ("empty_cache", "synchronize", "manual_seed", "manual_seed_all")},
     "torch.quint8": genesis.uint8,
     "torch.qint32": genesis.int32,
-    "torch.qscheme": fake_quantize.qscheme,
-    **{f"torch.{name}": getattr(fake_quantize, name) for name in (
+    "torch.qscheme": observers.qscheme,
+    **{f"torch.{name}": getattr(observers, name) for name in (
         "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "per_channel_affine", "per_channel_symmetric",
         "per_tensor_affine", "per_tensor_symmetric")},
     **{f"torch{path}.FloatFunctional": quantized.FloatFunctional for path in (

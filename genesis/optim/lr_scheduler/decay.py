@@ -190,4 +190,6 @@ class PolynomialLR(_Decay):
 
     def _ratio(self, step: int) -> float:
         total = self.total_iters
-        return 1.0 if self._is_initial or step > total else float(((1.0 - step / total) / (1.0 - (step - 1) / total)) ** self.power)
+        if self._is_initial or step > total:
+            return 1.0
+        return float(((1.0 - step / total) / (1.0 - (step - 1) / total)) ** self.power)

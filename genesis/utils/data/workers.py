@@ -1,25 +1,50 @@
 """Workers that prefetch batches for the loop: threads, unless processes are requested.
 
 Threads share the dataset, so nothing is pickled or copied, and no process is forked while threads run. File reads, NumPy and
-genesis's kernels release the interpreter's lock and run concurrently with the training step.
+genesis's kernels release the interpreter's lock and run concurrently with the training step. A process, for datasets that are
+slow in Python itself, fetches tasks and sends batches back pickled; a thread here waits for it, so that the loop sees futures.
 """
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import itertools
+import multiprocessing
+import random
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
+import numpy as np
+
+from genesis.runtime import rng
 from genesis.runtime.rng import Generator
 
-__all__ = ["END", "LAST", "NEXT_PASS", "Batch", "Fetch", "Task", "ThreadWorker", "Worker", "WorkerInfo", "end",
-           "get_worker_info", "here", "prefetched", "thread_safe_generator"]
+__all__ = [
+    "END",
+    "LAST",
+    "NEXT_PASS",
+    "Batch",
+    "Fetch",
+    "ProcessWorker",
+    "Task",
+    "ThreadWorker",
+    "Worker",
+    "WorkerInfo",
+    "end",
+    "get_worker_info",
+    "here",
+    "prefetched",
+    "thread_safe_generator",
+]
+
 
 Task = Any  # a position, a list of them, or None for the next
 Batch = Any
@@ -147,3 +172,83 @@ def prefetched(
                 worker.submit(NEXT_PASS)
         else:
             end(workers)
+
+
+Context = Any  # a context of `multiprocessing`, or the name of a start method
+
+
+class ProcessWorker(Worker):
+    """A process, and the queue of its tasks. It ends at the first None, or with this process."""
+
+    def __init__(self, info: WorkerInfo, opened: Callable[[], Fetch], context: Context) -> None:
+        super().__init__()
+        start: Any = multiprocessing.get_context(context) if isinstance(context, str) else context
+        self._connection: Connection
+        self._connection, theirs = start.Pipe()
+        name = f"genesis-data-worker-{info.id}"
+        self._process = start.Process(target=_serve, args=(self._connection, theirs, info, opened), name=name, daemon=True)
+        self._process.start()
+        theirs.close()
+        threading.Thread(target=self._pass_on, name=name, daemon=True).start()
+
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.is_alive()
+
+    def _pass_on(self) -> None:
+        """Send tasks and receive their batches, one after the other."""
+        while (item := self.tasks.get()) is not None:
+            future, task = item
+            if future.set_running_or_notify_cancel():
+                try:
+                    self._connection.send(task)
+                    kind, content = self._connection.recv()
+                except (EOFError, OSError):
+                    self._process.join(1)
+                    future.set_exception(RuntimeError(
+                        f"DataLoader: worker {self._process.name} ended with exit code {self._process.exitcode}"))
+                    continue
+                if kind == "error":
+                    problem, text = content
+                    problem.add_note(f"in {self._process.name}:\n{text}")
+                    future.set_exception(problem)
+                else:
+                    future.set_result(END if kind == "end" else content)
+            del item, future, task
+        with contextlib.suppress(OSError):  # the process has already ended
+            self._connection.send(LAST)
+        self._connection.close()
+        self._process.join(5)
+        if self._process.is_alive():
+            self._process.terminate()
+
+
+def _serve(others: Connection, connection: Connection, info: WorkerInfo, opened: Callable[[], Fetch]) -> None:
+    """The process's loop: tasks until the last one, or until the other side closes."""
+    others.close()  # this process's copy would keep the other side open
+    here.info = info
+    random.seed(info.seed)
+    base = info.seed - info.id
+    np.random.seed(np.random.SeedSequence([info.id, base % (1 << 32), base >> 32, 0]).generate_state(4))  # as PyTorch does
+    rng.manual_seed(info.seed)
+    fetch = None
+    while True:
+        try:
+            task = connection.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        if task is LAST:
+            return
+        try:
+            if task is NEXT_PASS:
+                fetch, batch = None, None
+            else:
+                fetch = fetch or opened()
+                batch = fetch(task)
+            answer = ("end", None) if batch is END else ("batch", batch)
+        except Exception as problem:
+            answer = "error", (problem, traceback.format_exc())
+        try:
+            connection.send(answer)
+        except Exception as problem:  # the batch does not pickle
+            connection.send(("error", (RuntimeError(f"DataLoader: a batch or an error does not pickle: {problem}"), "")))
