@@ -10,12 +10,6 @@ from genesis.ir.errors import ArgumentError
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.installation import readable
 
-__all__ = [
-    "empty_cache", "get_per_process_memory_fraction", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
-    "memory_allocated", "memory_reserved", "memory_stats", "memory_stats_as_nested_dict", "memory_summary",
-    "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_per_process_memory_fraction",
-]
-
 
 def _statistics(device: GpuLike) -> dict[str, int]:
     """A GPU's memory counters; zeros without a GPU."""

@@ -15,8 +15,6 @@ from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.devices import Device
 from genesis.tracing.state import unflushed
 
-__all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", "stream", "synchronize"]
-
 
 def synchronize(device: GpuLike = None) -> None:
     """Run this thread's pending work for a GPU, by default the current one, and wait until it is done."""

@@ -3,12 +3,9 @@
 from genesis.debug.explain import Explanation, explain
 from genesis.debug.gradients import GradientRecord, record_grad_function
 from genesis.debug.graph import RecordedGraph, graph
-from genesis.debug.costs import ProgramCost, StageCost, kernels
-from genesis.debug.costs import MemoryUse, memory
-from genesis.debug.program import LoweredProgram, program
-from genesis.debug.program import Recording
+from genesis.debug.costs import MemoryUse, ProgramCost, StageCost, StageTime, Timing, kernels, memory, timing
+from genesis.debug.program import LoweredProgram, Recording, program
 from genesis.debug.page import page
-from genesis.debug.costs import StageTime, Timing, timing
 from genesis.execution.flush import FLUSH_HOOKS as on_flush
 from genesis.runtime.counters import reset as reset_stats
 from genesis.runtime.counters import stats

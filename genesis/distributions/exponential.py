@@ -18,8 +18,6 @@ from genesis.functions.selection import where
 from genesis.ir.annotations import Extents
 from genesis.tensor.handle import Tensor
 
-__all__ = ["Exponential", "GeneralizedPareto", "Kumaraswamy", "Pareto", "Weibull"]
-
 (log_beta,) = functions_of("log_beta")
 
 

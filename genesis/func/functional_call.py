@@ -11,8 +11,6 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 
-__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
-
 
 def functional_call(
     module: Module, parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]], args: Tree = None,

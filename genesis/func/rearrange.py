@@ -9,8 +9,6 @@ from genesis.functions.methods.table import functions_of
 from genesis.ir.shapes import numel
 from genesis.tensor.handle import Tensor
 
-__all__ = ["rearrange"]
-
 _stack = functions_of("stack")[0]
 Group = list[str]  # the names of one axis's factors; "..." means any number of axes
 BARE = "... outside of brackets"  # "..." as separate axes

@@ -31,8 +31,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
 from genesis.tracing.state import recording
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp"]
-
 Function = AnyFunction
 Argnums = int | tuple[int, ...]
 

@@ -19,8 +19,6 @@ from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.modes import is_grad_enabled
 from genesis.tracing.trace import Array
 
-__all__ = ["vmap"]
-
 
 def vmap(
     func: AnyFunction, in_dims: Tree = 0, out_dims: Tree = 0, randomness: str = "error", *, chunk_size: int | None = None

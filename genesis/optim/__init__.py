@@ -5,9 +5,8 @@ from genesis.optim import lr_scheduler, swa_utils
 from genesis.optim.adagrad import Adadelta, Adafactor, Adagrad, RMSprop
 from genesis.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
 from genesis.optim.lbfgs import LBFGS
-from genesis.optim.muon import Muon
 from genesis.optim.optimizer import Optimizer
-from genesis.optim.sgd import ASGD, SGD, Rprop
+from genesis.optim.sgd import ASGD, SGD, Muon, Rprop
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",

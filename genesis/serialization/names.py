@@ -41,7 +41,7 @@ _MOVED = {  # module names in earlier versions' files
             "counts": "bernoulli", "distribution": "exp_family", "gamma": "beta", "matrices": "multivariate_normal",
             "location_scale": "cauchy folded logistic_normal normal uniform von_mises",
             "transforms": "joined_transforms scalar_transforms"},
-        "optim": {"adagrad": "adadelta adafactor rmsprop", "adam": "adamax nadam radam sparse_adam", "sgd": "asgd rprop"},
+        "optim": {"adagrad": "adadelta adafactor rmsprop", "adam": "adamax nadam radam sparse_adam", "sgd": "asgd muon rprop"},
         "optim.lr_scheduler": {"cyclic": "cosine", "scheduler": "plateau sequence"},
     }.items() for new, olds in joined.items() for old in olds.split()},
 }

@@ -2,9 +2,8 @@
 
 from genesis.shipping.dynamic import Dim
 from genesis.shipping.export import export
-from genesis.shipping.exported_program import ExportedProgram, load_program
+from genesis.shipping.exported_program import ExportedProgram, ExportGraphSignature, load_program
 from genesis.shipping.graph_of_call import ExportError
-from genesis.shipping.signature import ExportGraphSignature
 
 __all__ = ["Dim", "ExportError", "ExportGraphSignature", "ExportedProgram", "export", "load_program"]
 __dir__ = __all__.copy

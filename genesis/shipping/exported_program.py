@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from genesis.execution.realize import readable
@@ -14,9 +15,7 @@ from genesis.nn.module import Module
 from genesis.runtime.devices import CPU
 from genesis.shipping.dynamic import Sizes
 from genesis.shipping.graph_of_call import CallGraph, ExportError, short
-from genesis.shipping.object_file import write_object
-from genesis.shipping.program_file import read_program, write_program
-from genesis.shipping.signature import ExportGraphSignature
+from genesis.shipping.program_file import read_program, write_object, write_program
 from genesis.shipping.trees import built, tensors_of
 from genesis.shipping.variant import Variant
 from genesis.tensor.dispatch import array_of
@@ -24,6 +23,29 @@ from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array
+
+
+@dataclass(frozen=True)
+class ExportGraphSignature:
+    """Names of a program's inputs and outputs.
+
+    Attributes:
+        user_inputs: the tensors of the arguments.
+        user_outputs: the values that are returned, as the listing names them.
+        parameters: those of the module.
+        buffers: those of the module.
+        inputs_to_parameters: input of the graph -> parameter.
+        inputs_to_buffers: input of the graph -> buffer.
+        buffers_to_mutate: value -> the buffer that holds it after a call.
+    """
+
+    user_inputs: tuple[str, ...]
+    user_outputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    buffers: tuple[str, ...]
+    inputs_to_parameters: Mapping[str, str]
+    inputs_to_buffers: Mapping[str, str]
+    buffers_to_mutate: Mapping[str, str]
 
 
 class ExportedProgram:

@@ -20,8 +20,6 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
 from genesis.utils.data.dataset import Subset, TensorDataset
 
-__all__ = ["default_collate", "default_convert", "gathered"]
-
 
 def default_collate(batch: Sequence[Tree]) -> Tree:
     """The batch of a list of samples: tensors, arrays and numbers are stacked along a new first axis.

@@ -13,8 +13,6 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.handle import Tensor
 from genesis.utils.data.sampler import shuffled
 
-__all__ = ["ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]
-
 Sample = TypeVar("Sample", covariant=True)
 
 

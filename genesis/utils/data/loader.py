@@ -31,8 +31,6 @@ from genesis.utils.data.workers import (
     prefetched,
 )
 
-__all__ = ["DataLoader", "Fetching"]
-
 
 @dataclass(frozen=True)
 class Fetching:

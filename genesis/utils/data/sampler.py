@@ -17,11 +17,6 @@ from genesis.runtime.groups import WORLD
 from genesis.runtime.rng import Generator, default_generator
 from genesis.tensor.from_python import from_data
 
-__all__ = [
-    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler",
-    "seed_of", "shuffled",
-]
-
 Position = TypeVar("Position", covariant=True)
 
 

@@ -27,25 +27,6 @@ import numpy as np
 from genesis.runtime import rng
 from genesis.runtime.rng import Generator
 
-__all__ = [
-    "END",
-    "LAST",
-    "NEXT_PASS",
-    "Batch",
-    "Fetch",
-    "ProcessWorker",
-    "Task",
-    "ThreadWorker",
-    "Worker",
-    "WorkerInfo",
-    "end",
-    "get_worker_info",
-    "here",
-    "prefetched",
-    "thread_safe_generator",
-]
-
-
 Task = Any  # a position, a list of them, or None for the next
 Batch = Any
 Fetch = Callable[[Task], Batch]
