@@ -106,7 +106,7 @@ class LRScheduler:
         vars(self).update({name: value for name, value in state_dict.items() if name != self._apart})
         if self._apart:
             parts = vars(self)[self._apart]
-            one = [(parts, state_dict.get(self._apart))]
+            one: list[tuple[Any, Any]] = [(parts, state_dict.get(self._apart))]
             for part, state in zip(parts, state_dict[self._apart], strict=True) if isinstance(parts, list) else one:
                 if isinstance(part, LRScheduler):
                     part.load_state_dict(state)
