@@ -152,7 +152,7 @@ class Timing:
     """
 
     def __init__(self) -> None:
-        self._runs: dict[int, tuple[Plan, ProgramCost, list[list[float]]]] = {}
+        self.runs: dict[int, tuple[Plan, ProgramCost, list[list[float]]]] = {}  # by the plan's id: each run's stages
 
     def __enter__(self) -> Self:
         flush_all()
@@ -166,13 +166,13 @@ class Timing:
     @property
     def programs(self) -> list[list[StageTime]]:
         """The stages of each program that ran, in the order of their first runs."""
-        return [_stage_times(plan, runs) for plan, _, runs in self._runs.values()]
+        return [_stage_times(plan, runs) for plan, _, runs in self.runs.values()]
 
     def text(self, detail: bool | None = None) -> str:
         """All stages, or where the time goes; by default a summary if there are many."""
         whole = "\n\n".join("\n".join(map(str, stages)) for stages in self.programs).splitlines()
         spent = [[stage.spent(median(seconds)) for stage, seconds in zip(cost.stages, zip(*runs, strict=True), strict=True)]
-                 for _, cost, runs in self._runs.values()]
+                 for _, cost, runs in self.runs.values()]
         return shortened(time_summary(spent), whole, detail)
 
     def __repr__(self) -> str:
@@ -181,9 +181,9 @@ class Timing:
     def _on_flush(self, trace: Trace, plan: Plan | None) -> None:
         if not isinstance(plan, Plan):
             return
-        if id(plan) not in self._runs:
-            self._runs[id(plan)] = plan, cost_of(plan, Provenance.of_trace(trace)), []
-        self._runs[id(plan)][2].append(seconds_of(plan))
+        if id(plan) not in self.runs:
+            self.runs[id(plan)] = plan, cost_of(plan, Provenance.of_trace(trace)), []
+        self.runs[id(plan)][2].append(seconds_of(plan))
 
 
 def _stage_times(plan: Plan, runs: list[list[float]]) -> list[StageTime]:

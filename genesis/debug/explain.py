@@ -10,16 +10,12 @@ from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Refusal
 from genesis.capture.record.traced_call import record
 from genesis.capture.replay.entry import Entry
-from genesis.debug.costs import ProgramCost, cost_of
-from genesis.debug.graph import Provenance
-from genesis.debug.program import refused_by, seconds_of
+from genesis.debug.costs import ProgramCost, timing
+from genesis.debug.program import refused_by
 from genesis.debug.summary import refusal_summary, shortened, time_summary
-from genesis.execution.flush import FLUSH_HOOKS, flush_all
-from genesis.execution.plan import Plan
 from genesis.ir.annotations import AnyFunction, Tree
 from genesis.tensor.call_modes import REPLACING
 from genesis.tracing.source_line import line_name
-from genesis.tracing.trace import Trace
 
 RUNS = 3
 
@@ -116,27 +112,13 @@ def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
     if isinstance(call, Compiled) and call is not fn:
         args = (getattr(fn, "__self__", fn), *args)
     compiled = call if isinstance(call, Compiled) else Compiled(fn, False, None, False)
-    flush_all()
-    costs: dict[int, ProgramCost] = {}
-    runs: dict[int, list[list[float]]] = {}
-
-    def note(trace: Trace, plan: Plan | None) -> None:
-        if isinstance(plan, Plan):
-            costs.setdefault(id(plan), cost_of(plan, Provenance.of_trace(trace)))
-            runs.setdefault(id(plan), []).append(seconds_of(plan))
-
-    FLUSH_HOOKS.append(note)
-    try:
+    with timing() as times:
         for _ in range(RUNS):
             _, recorder, _ = recording = record(compiled.function, args, kwargs, undoable=True)
             recorder.take_back()
             entry = recording.made
             recorder.release()
-    finally:
-        FLUSH_HOOKS.remove(note)
-    programs = [
-        MeasuredProgram([median(taken) for taken in zip(*runs[id(plan)], strict=True)], costs[id(plan)])
-        for plan in [program.replay.plan for program in recorder.programs]
-    ]
+    measured = [times.runs[id(program.replay.plan)] for program in recorder.programs]
+    programs = [MeasuredProgram([*map(median, zip(*runs, strict=True))], cost) for _, cost, runs in measured]
     named = compiled.function if isinstance(fn, Compiled) else fn
     return Explanation(getattr(named, "__name__", kind.__name__), compiled, recorder, entry, programs)

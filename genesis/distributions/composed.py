@@ -42,13 +42,8 @@ class Independent(Distribution):
         base = self.base_dist.expand((*batch_shape, *self._event_shape[:count]))
         return {"base_dist": base, "reinterpreted_batch_ndims": count}
 
-    @property
-    def has_rsample(self) -> Any:  # type: ignore[override]
-        return self.base_dist.has_rsample
-
-    @property
-    def has_enumerate_support(self) -> bool:  # type: ignore[override]
-        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+    has_rsample = formula(lambda d: d.base_dist.has_rsample)
+    has_enumerate_support = formula(lambda d: not d.reinterpreted_batch_ndims and d.base_dist.has_enumerate_support)
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
@@ -109,9 +104,7 @@ class TransformedDistribution(Distribution):
         base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         return {"base_dist": base, "transforms": self.transforms}
 
-    @property
-    def has_rsample(self) -> Any:  # type: ignore[override]
-        return self.base_dist.has_rsample
+    has_rsample = formula(lambda d: d.base_dist.has_rsample)
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:

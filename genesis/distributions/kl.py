@@ -114,11 +114,6 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
     return where(p.total_count > q.total_count, inf, where(fewer, nan, p.total_count * each))
 
 
-@register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
-    return p.mean * (p.logits - q.logits) + p._log_norm() - softplus(p.logits) - q._log_norm() + softplus(q.logits)
-
-
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, shift = p.scale / q.scale, (q.loc - p.loc) / q.scale
@@ -209,6 +204,8 @@ def _independent(p: Independent, q: Independent) -> Tensor:
 
 _OF_ONE_LINE: dict[type[Distribution], Divergence] = {
     Cauchy: lambda p, q: (((p.scale + q.scale).square() + (p.loc - q.loc).square()) / (4 * p.scale * q.scale)).log(),
+    ContinuousBernoulli: lambda p, q: (
+        p.mean * (p.logits - q.logits) + p._log_norm() - softplus(p.logits) - q._log_norm() + softplus(q.logits)),
     Exponential: lambda p, q: deviance(1.0, q.rate / p.rate),
     Gamma: lambda p, q: gamma_divergence(p.concentration, q.concentration, p.mean * q.rate),
     Geometric: lambda p, q: -p.entropy() - (-q.probs).log1p() * (1 / p.probs - 1) - q.probs.log(),
@@ -282,11 +279,6 @@ def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
     return -p.entropy() + (2 * q.scale).log() + distance / q.scale
 
 
-def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
-    scaled = p.rate * q.scale
-    return _to_gumbel(p, q, scaled / (scaled + 1))
-
-
 def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
     width = (p.high - p.low) / q.scale
     return _to_gumbel(p, q, (-p.low / q.scale).exp() * -(-width).expm1() / width)
@@ -296,10 +288,6 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
     width = p.high - p.low
     mean_log, mean_log1m = _uniform_mean_log(p.low, p.high, width), _uniform_mean_log(1 - p.high, 1 - p.low, width)
     return where((p.high > 1) | (p.low < 0), inf, _to_beta(p, q, mean_log, mean_log1m))
-
-
-def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
-    return where(p.low < 0, inf, _to_gamma(p, q, _uniform_mean_log(p.low, p.high, p.high - p.low)))
 
 
 def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
@@ -319,8 +307,8 @@ _DIVERGENCES: dict[tuple[type[Distribution], type[Distribution]], Divergence] = 
     (Beta, Gamma): lambda p, q: _to_gamma(p, q, p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()),
     (Exponential, Gamma): lambda p, q: _to_gamma(p, q, -p.rate.log() - euler_constant),
     (Pareto, Gamma): lambda p, q: where(p.alpha > 1, _to_gamma(p, q, p.scale.log() + 1 / p.alpha), inf),
-    (Uniform, Gamma): _uniform_gamma,
-    (Exponential, Gumbel): _exponential_gumbel,
+    (Uniform, Gamma): lambda p, q: where(p.low < 0, inf, _to_gamma(p, q, _uniform_mean_log(p.low, p.high, p.high - p.low))),
+    (Exponential, Gumbel): lambda p, q: _to_gumbel(p, q, p.rate * q.scale / (p.rate * q.scale + 1)),
     (Gamma, Gumbel): lambda p, q: _to_gumbel(p, q, (1 + 1 / (p.rate * q.scale)) ** -p.concentration),
     (Normal, Gumbel): lambda p, q: _to_gumbel(p, q, (0.5 * (p.scale / q.scale).square() - p.loc / q.scale).exp()),
     (Uniform, Gumbel): _uniform_gumbel,

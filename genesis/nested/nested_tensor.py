@@ -18,7 +18,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import normalize_axis
 from genesis.ir.sparse_layouts import NamedLayout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
-from genesis.sparse.positions import rows_of
+from genesis.sparse.sparse_tensor import rows_of
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data

@@ -19,8 +19,7 @@ from genesis.ops.registry import Operation
 from genesis.optim.hooks import Hooked
 from genesis.optim.state import Group, State, Stateful, States
 from genesis.runtime.devices import Device, seen_devices
-from genesis.sparse.positions import flat_positions
-from genesis.sparse.sparse_tensor import SparseTensor, coalesced
+from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions
 from genesis.tensor.composite import CompositeTensor, differentiated
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of

@@ -117,9 +117,7 @@ class Builder:
         metadata: Read = None,
     ) -> Tensor:
         """`_rebuild_tensor` and `_rebuild_tensor_v2`."""
-        if not isinstance(storage, Storage) or storage.dtype is None:
-            raise damaged("a tensor of no storage")
-        return self._view(storage, storage.dtype, offset, size, stride, requires_grad)
+        return self.typed_tensor(storage, offset, size, stride, requires_grad, hooks, getattr(storage, "dtype", None))
 
     def typed_tensor(
         self, storage: Read, offset: Read, size: Read, stride: Read, requires_grad: Read, hooks: Read, dtype: Read,
@@ -128,9 +126,6 @@ class Builder:
         """`_rebuild_tensor_v3`: the storage has bytes, the tensor the dtype."""
         if not isinstance(storage, Storage) or not isinstance(dtype, DType):
             raise damaged("a tensor of no storage, or no dtype")
-        return self._view(storage, dtype, offset, size, stride, requires_grad)
-
-    def _view(self, storage: Storage, dtype: DType, offset: Read, size: Read, stride: Read, requires_grad: Read) -> Tensor:
         if type(requires_grad) is not bool or (requires_grad and dtype.category < 2):
             raise damaged(f"a {dtype.name} tensor that requires a gradient")
         at = checked_layout(storage.nbytes() // dtype.itemsize, dtype.itemsize, offset, size, stride)

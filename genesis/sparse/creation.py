@@ -19,8 +19,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ir.sparse_layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
-from genesis.sparse.positions import rows_of
-from genesis.sparse.sparse_tensor import SparseTensor, in_layout, sparse, stack
+from genesis.sparse.sparse_tensor import SparseTensor, in_layout, rows_of, sparse, stack
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 

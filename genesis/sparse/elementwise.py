@@ -16,8 +16,17 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import numel
 from genesis.ir.sparse_layouts import SparseLayout, sparse_coo
 from genesis.ops.registry import OPERATIONS
-from genesis.sparse.positions import flat_positions, positions_of, summed
-from genesis.sparse.sparse_tensor import BLOCKWISE, RULES, SparseTensor, coalesced, in_layout, sparse
+from genesis.sparse.sparse_tensor import (
+    BLOCKWISE,
+    RULES,
+    SparseTensor,
+    coalesced,
+    flat_positions,
+    in_layout,
+    positions_of,
+    sparse,
+    summed,
+)
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Operand, Tensor

@@ -16,9 +16,18 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.sparse_layouts import sparse_coo, sparse_csr
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.elementwise import add, rule
-from genesis.sparse.positions import flat_positions, pointers_of, summed
 from genesis.sparse.shaping import met, transpose
-from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, in_layout, sparse, stack
+from genesis.sparse.sparse_tensor import (
+    SparseTensor,
+    by_element,
+    coalesced,
+    flat_positions,
+    in_layout,
+    pointers_of,
+    sparse,
+    stack,
+    summed,
+)
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 

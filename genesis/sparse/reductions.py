@@ -17,8 +17,7 @@ from genesis.ir.sparse_layouts import sparse_coo
 from genesis.masked import IDENTITIES, Axes
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.elementwise import rule
-from genesis.sparse.positions import flat_positions, summed
-from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, in_layout, sparse, stack
+from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, flat_positions, in_layout, sparse, stack, summed
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor

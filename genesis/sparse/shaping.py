@@ -13,8 +13,7 @@ from genesis.ir.errors import ArgumentError, OutOfRangeError
 from genesis.ir.shapes import normalize_axis
 from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.sparse.elementwise import cat, rule
-from genesis.sparse.positions import summed
-from genesis.sparse.sparse_tensor import BLOCKWISE, SparseTensor, in_layout, sparse, stack
+from genesis.sparse.sparse_tensor import BLOCKWISE, SparseTensor, in_layout, sparse, stack, summed
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.handle import Tensor
 

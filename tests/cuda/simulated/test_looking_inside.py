@@ -33,7 +33,7 @@ def test_every_run_in_a_block_is_timed_anew():
     with genesis.debug.timing() as times:
         for _ in range(4):
             pending().tolist()
-    plan, _, runs = next(iter(times._runs.values()))
+    plan, _, runs = next(iter(times.runs.values()))
     assert len(times.programs[0]) == len(plan.lowered.schedule.stages) and len({tuple(run) for run in runs}) == 4
 
 
