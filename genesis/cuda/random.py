@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 from genesis import random
 from genesis.cuda.gpus import GpuLike
-from genesis.random import manual_seed, seed
+from genesis.random import initial_seed, manual_seed, seed
+
+__all__ = [
+    "get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all",
+    "set_rng_state", "set_rng_state_all",
+]
 
 manual_seed_all = manual_seed
 seed_all = seed

@@ -1,5 +1,5 @@
-"""Layers with integer weights; those of `dynamic` quantise their inputs at each call. And operations as modules, whose results a
-quantised model observes; here they compute with floats."""
+"""Layers with integer weights, of which those of `dynamic` quantise their inputs at each call; and operations as modules, whose
+results a quantised model observes: here they compute with floats."""
 
 from __future__ import annotations
 
