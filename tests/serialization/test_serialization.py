@@ -95,3 +95,12 @@ def test_loaded_views_keep_their_storage_when_the_whole_is_rebound(rebind, order
         return whole.tolist(), part.tolist()
 
     assert outcome(genesis) == outcome(torch)
+
+
+@pytest.mark.parametrize("earlier, today", [
+    ("optim.radam", genesis.optim.RAdam), ("optim.lr_scheduler.cosine", genesis.optim.lr_scheduler.CosineAnnealingLR),
+    ("distributions.normal", genesis.distributions.Normal), ("distributions.bernoulli", genesis.distributions.Geometric),
+])
+def test_classes_in_files_of_earlier_versions_are_found_where_they_are_today(earlier, today):
+    written = pickle.dumps(today, protocol=0).replace(today.__module__.encode(), f"genesis.{earlier}".encode())
+    assert genesis.load(io.BytesIO(written), weights_only=False) is today
