@@ -14,4 +14,4 @@ __all__ = [
 ]
 __dir__ = __all__.copy
 
-replayable_package(__name__, but=("hooks", "lr_scheduler", "update_rule"))
+replayable_package(__name__, but=("lr_scheduler", "update_rule"))

@@ -16,8 +16,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
-from genesis.optim.hooks import Hooked
-from genesis.optim.state import Group, State, Stateful, States
+from genesis.optim.state import Group, Hooked, State, Stateful, States
 from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions
 from genesis.tensor.composite import CompositeTensor, differentiated
