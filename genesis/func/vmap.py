@@ -25,8 +25,9 @@ def vmap(
 ) -> AnyFunction:
     """`func` applied to each example along an axis of its arguments, for all examples at once.
 
-    The function is traced for the first example, and the trace is batched: it may branch on shapes, not on values. Writes to an
-    argument that is mapped over are those of each example; writes to other outer tensors happen once, for all.
+    The function is traced for the first example, and the trace is batched: it may branch on shapes, and on values that all
+    examples share, not on others. Writes to an argument that is mapped over are those of each example; writes to other outer
+    tensors happen once, for all.
 
     Args:
         func: takes and returns tensors, or nested tuples, lists and dicts of them.
@@ -37,8 +38,8 @@ def vmap(
         chunk_size: the number of examples computed at once; all if None.
 
     Named arguments are the same for all. Raises RuntimeError for another `randomness`, ValueError for a `chunk_size` below 1
-    and, when called, if the extents of the axes differ or there is no such axis; RuntimeError if the function reads a value,
-    draws random numbers with "error", or writes what differs among the examples to a tensor that they share.
+    and, when called, if the extents of the axes differ or there is no such axis; RuntimeError if it reads an example's
+    value, draws random numbers with "error", or writes what differs among the examples to a tensor that they share.
 
     >>> x = genesis.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> genesis.func.vmap(genesis.func.grad(lambda x: (x**2).sum()))(x)

@@ -68,6 +68,11 @@ def is_of_an_example(array: Array) -> bool:
     return bool(_mapped.examples) and is_computed_from(array, _mapped.examples, or_drawn=True)
 
 
+def is_shared_by_examples(array: Array) -> bool:
+    """Whether a vmapped function is running, and a pending array is the same for all of its examples."""
+    return bool(_mapped.examples) and array.memory is None and not is_of_an_example(array)
+
+
 def is_computed_from(array: Array, examples: Sequence[Array], or_drawn: bool = False) -> bool:
     """Whether an array is computed from one of these, which are of the same trace, or from random numbers if `or_drawn`."""
     trace = array.trace

@@ -10,10 +10,11 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from genesis.execution.realize import realize
+from genesis.execution.realize import realize, realize_by_twin
 from genesis.functions.memory_order import is_row_major
 from genesis.functions.methods.restriding import share_copy
 from genesis.functions.overrides import overridable_method, routed_access_method
+from genesis.functions.random_draws import is_shared_by_examples
 from genesis.ir.annotations import Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
     NAMED,
@@ -49,7 +50,7 @@ from genesis.tensor.views import detach, share_data
 from genesis.tracing.memory import NUMBERS, Memory
 from genesis.tracing.recording_hooks import item_read, reads_forbidden, refuse, values_read
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK
+from genesis.tracing.trace import LOCK, Array
 
 
 def values_of(tensor: Tensor) -> np.ndarray:
@@ -64,7 +65,12 @@ def _memory_read(tensor: Tensor) -> Memory:
     array = tensor._array if tensor._base is None else array_of(tensor)
     if thread_state.recorder is not None:
         values_read(array)
-    return array.memory or realize(array)
+    return _computed(array)
+
+
+def _computed(array: Array) -> Memory:
+    """The memory of a value, computed now; a vmapped function goes on after a look at what its examples share."""
+    return array.memory or (realize_by_twin if is_shared_by_examples(array) else realize)(array)
 
 
 # ---- to Python ----
@@ -97,7 +103,7 @@ def _number(tensor: Tensor) -> bool | int | float:
     kind, shape = NUMBERS.get(array.node.dtype), array.node.shape
     if kind is not None and (not shape or product(shape) == 1):
         with LOCK:
-            memory = array.memory or realize(array)
+            memory = _computed(array)
             if memory.buffer.device.memory.is_host:
                 return kind.from_address(memory.pointer).value  # type: ignore[no-any-return]
     values = values_of(tensor)
