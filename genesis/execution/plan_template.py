@@ -129,7 +129,7 @@ def _expression(values: tuple[Any, ...], inputs: Sequence[tuple[tuple[Any, ...],
     pairs = [(x, y) for n, x in enumerate(sizes[:FACTORS]) for y in sizes[n:FACTORS]] if values[0].__class__ is int else []
     joined = [([*map(join, a, b)], join(x, y)) for join in (mul, add) for (a, x), (b, y) in pairs]
     for of, form in [*sizes, *joined]:
-        by = values[0] / of[0]
+        by = values[0] / of[0] if of[0] else 0
         if by >= 1 and by == int(by) and all([value == by * one for value, one in zip(values, of, strict=True)]):
             return form * (int(by) if values[0].__class__ is int else by)
     for of, form in sizes if values[0].__class__ is int else ():

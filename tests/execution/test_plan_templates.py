@@ -10,6 +10,7 @@ import genesis
 from genesis import nn
 from genesis.execution import plan as plans
 from genesis.execution import plan_template
+from genesis.ir.symbolic_sizes import Symbols, value_of
 from genesis.tracing.families import AHEAD
 
 
@@ -124,6 +125,11 @@ def test_templates_that_no_program_fits_are_made_no_more(monkeypatch, filled):
     for n in range(40, 60):
         assert genesis.arange(n).sum().item() == n * (n - 1) // 2
     assert 0 < len(made) <= AHEAD and not filled
+
+
+def test_numbers_that_are_zero_in_an_example_have_symbols_of_their_own():
+    numbers = plan_template._unified(Symbols(), [[0, 6, 0, 7], [4, 8, 8, 7], [2, 9, 4, 7]])
+    assert [value_of(number) for number in numbers] == [2, 9, 4, 7]
 
 
 def test_a_graph_network_over_random_graphs_trains_as_with_plans_of_its_own(monkeypatch, filled):
