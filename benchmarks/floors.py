@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import genesis
 from benchmarks.measure import Result, Settings, compare
 from benchmarks.peers import compiled, eager, finish, jitted, torch
-from genesis import tune
+from genesis.codegen.cpu.tiling import cache_bytes
 from genesis.debug.costs import StageTime
 
 __all__ = ["Floors", "contested", "floors", "seconds_for"]
+
+NEAR = 1 << 15  # elements of an array in a thread's cache
 
 
 class Floors(NamedTuple):
@@ -42,13 +44,27 @@ def floors(settings: Settings) -> tuple[Floors, list[Result]]:
     copy = contested(f"copy of {count:,} float32", _both(lambda x: x.clone(), (count,), settings), settings)
     product = contested(f"product of {side} x {side} float32", _both(lambda x: x @ x, (side, side), settings), settings)
     bandwidth, flops = 8 * count / min(copy.medians.values()), 2 * side**3 / min(product.medians.values())
-    near = tune.measure() if on_host else None
-    best = Floors(bandwidth, flops, *((near.cache * genesis.get_num_threads(), near.cached) if near else (bandwidth, 0.0)))
+    best = Floors(bandwidth, flops, *((_cache_bandwidth(), float(cache_bytes())) if on_host else (bandwidth, 0.0)))
     copy.facts["bandwidth"] = f"{best.bandwidth / 1e9:.0f} GB/s"
     product.facts["peak"] = f"{best.flops / 1e12:.2f} TFLOP/s"
     for result in (copy, product):
         result.no_slower_than("torch eager")
     return best, [copy, product]
+
+
+def _cache_bandwidth() -> float:
+    """The bytes a second to and from the caches of all threads: those of one thread, times their number."""
+    threads, x = genesis.get_num_threads(), genesis.ones(NEAR)
+    genesis.set_num_threads(1)
+    try:
+        with genesis.debug.timing() as times:
+            for _ in range(5):
+                y = x * 2.0
+                finish()
+                del y
+    finally:
+        genesis.set_num_threads(threads)
+    return threads * 8 * NEAR / min(stage.seconds for stages in times.programs[-1:] for stage in stages)
 
 
 def seconds_for(stages: Iterable[StageTime], best: Floors) -> float:
