@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from genesis.codegen.cpu import program
-from genesis.codegen.cpu.product.interface import VECTORS
-from genesis.codegen.cpu.tiling import multiplies_pairs, sum_registers, vector_bytes
+from genesis.codegen.cpu.target import target
 from genesis.codegen.segment import Segment
 from genesis.lower.target import Target
 from genesis.runtime.deferred import import_whole
@@ -25,10 +24,7 @@ class Backend(NamedTuple):
     assemble: Callable[..., tuple[list[Segment], int]]
 
 
-_CPU = Backend(
-    lambda threads, planned, device: Target(
-        threads, strip=VECTORS * vector_bytes(), sums=sum_registers(), pairs=multiplies_pairs(),
-        planned_threads=planned), program.assemble)
+_CPU = Backend(target, program.assemble)
 
 
 def backend_of(device: Device) -> Backend:

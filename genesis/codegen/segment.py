@@ -111,16 +111,19 @@ class SlotMap(OwnedMemory):
 
     def _behind_arena(self, offset: int, nbytes: int) -> Slot:
         self.workspace_bytes = maximum(self.workspace_bytes, offset + nbytes)
-        return Slot(self.arena_slot, self.schedule.arena_bytes + offset)
+        return self._in_arena(self.schedule.arena_bytes + offset)
+
+    def _in_arena(self, offset: int) -> Slot:
+        return Slot(self.arena_slot, offset)
 
     def partial_sum(self, value: int, part: int, nbytes: int, offset: int = 0) -> Slot:
         """A partial sum of a value, from byte `offset` on. No two of them share a cache line."""
-        return Slot(self.arena_slot, self.schedule.sums[value] + part * -(-nbytes // ALIGNMENT) * ALIGNMENT + offset)
+        return self._in_arena(self.schedule.sums[value] + part * -(-nbytes // ALIGNMENT) * ALIGNMENT + offset)
 
-    def address(self, value: int, offset: int = 0) -> Slot:
+    def address(self, value: int, offset: int = 0) -> Any:
         found: Location = self.schedule.locations[value]
         if found.kind == "arena":
-            return Slot(self.arena_slot, found.position + offset)
+            return self._in_arena(found.position + offset)
         return Slot(found.position + (self.output_slot if found.kind == "output" else 0), offset)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from operator import add, mul, sub
+from operator import add, mul
 from typing import Any, NamedTuple
 
 from genesis.codegen.segment import OwnedMemory
@@ -133,6 +133,8 @@ def _expression(values: tuple[Any, ...], inputs: Sequence[tuple[tuple[Any, ...],
         if by >= 1 and by == int(by) and all([value == by * one for value, one in zip(values, of, strict=True)]):
             return form * (int(by) if values[0].__class__ is int else by)
     for of, form in sizes if values[0].__class__ is int else ():
-        if len({*map(sub, values, of)}) == 1:
-            return form + (values[0] - of[0])
+        slope, rest = divmod(values[-1] - values[0], of[-1] - of[0]) if of[-1] != of[0] else (0, 0)
+        apart = [(value - values[0], one - of[0]) for value, one in zip(values, of, strict=True)]
+        if slope and not rest and all([far == slope * near for far, near in apart]):
+            return form * slope + (values[0] - slope * of[0])
     return None

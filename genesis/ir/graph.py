@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from genesis.ir.annotations import Key, Options, Scalar
-from genesis.ir.dtypes import DType, refuse_complex_number
+from genesis.ir.dtypes import NAMED, DType, refuse_complex_number
 from genesis.ir.shapes import Shape, numel
 from genesis.ir.symbolic_sizes import Size
 
@@ -186,7 +186,7 @@ class Value:
 def format_node(index: int, node: Node) -> str:
     """`%3 = add(%1, %2) : float32[4, 8]`"""
     parts = [f"%{i}" for i in node.inputs]
-    parts += [f"{name}={value!r}" for name, value in node.attrs.items() if name not in ("weak", "label")]
+    parts += [f"{name}={value!r}" for name, value in node.attrs.items() if name not in ("weak", "label", "body")]
     label = node.attrs.get("label", node.op)
     return f"%{index} = {label}({', '.join(parts)}) : {node.dtype.name}{list(node.shape)}"
 
@@ -198,7 +198,13 @@ def format_nodes(nodes: Sequence[Node], indices: Sequence[int] | None = None, no
     if note is not None:
         width = max(map(len, lines), default=0)
         lines = [f"{line:<{width}}  # {note(i)}" if note(i) else line for line, i in zip(lines, chosen, strict=True)]
-    return "\n".join(lines)
+    return "\n".join(["\n".join([line, *_body_lines(nodes[i])]) for line, i in zip(lines, chosen, strict=True)])
+
+
+def _body_lines(node: Node) -> list[str]:
+    """The nodes of the step of a loop over time, numbered among themselves."""
+    return ["    " + format_node(k, Node(op, inputs, dict(attrs), shape, NAMED[dtype]))
+            for k, (op, inputs, attrs, shape, dtype) in enumerate(node.attrs.get("body", [()])[0])]
 
 
 class VerificationError(AssertionError):

@@ -10,6 +10,7 @@ from genesis.ir.annotations import Key
 from genesis.ir.graph import Node
 
 Numbers = list[Any]  # integers, and numbers in floating point
+FIXED = frozenset(["body"])  # attributes without numbers of the skeleton: a step of a loop over time is planned apart
 
 
 def described(nodes: Sequence[Node], numbers: Numbers) -> Iterator[Key]:
@@ -19,7 +20,7 @@ def described(nodes: Sequence[Node], numbers: Numbers) -> Iterator[Key]:
         numbers += node.shape
         for name, value in node.attrs.items():
             yield name
-            yield _described(value, numbers)
+            yield value if name in FIXED else _described(value, numbers)
 
 
 def is_number(value: Any) -> bool:
@@ -42,15 +43,17 @@ def numbers_of(nodes: Sequence[Node]) -> Numbers:
     numbers: Numbers = []
     for node in nodes:
         numbers += node.shape
-        for value in node.attrs.values():
-            _described(value, numbers)
+        for name, value in node.attrs.items():
+            if name not in FIXED:
+                _described(value, numbers)
     return numbers
 
 
 def node_with_numbers(node: Node, number: Callable[[str, Any], Any]) -> Node:
     """A node with `number(text, value)` in place of its numbers, which `text` reads of a node, in the order of `described`."""
     shape = tuple([number(f".shape[{axis}]", extent) for axis, extent in enumerate(node.shape)])
-    attrs = {name: _with_numbers(value, number, f".attrs[{name!r}]") for name, value in node.attrs.items()}
+    attrs = {name: value if name in FIXED else _with_numbers(value, number, f".attrs[{name!r}]")
+             for name, value in node.attrs.items()}
     return Node(node.op, node.inputs, attrs, shape, node.dtype, node.differentiable, node.origin)
 
 

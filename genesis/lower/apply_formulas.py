@@ -1,7 +1,7 @@
 """Host operations with a formula become other primitives, which have kernels.
 
-Before: a simplified graph. After: no node of real numbers has a primitive with a formula that
-takes it.
+Before: a simplified graph. After: no node of real numbers has a primitive with a formula that takes it, but for those that have
+a kernel on the target: loops over time are unrolled for others.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from genesis.lower.simplify import resimplified
 from genesis.ops.registry import PRIMITIVES
 
 
-def apply_formulas(graph: Simplified) -> Simplified:
-    """The graph with formulas in place of their operations."""
-    found = [index for index, node in enumerate(graph.nodes) if PRIMITIVES[node.op].formula and not node.dtype.is_complex]
+def apply_formulas(graph: Simplified, native: bool) -> Simplified:
+    """The graph with formulas in place of their operations; `native`: the target has kernels for host operations."""
+    rows = [PRIMITIVES[node.op] for node in graph.nodes]
+    found = [index for index, (node, row) in enumerate(zip(graph.nodes, rows, strict=True))
+             if row.formula and not node.dtype.is_complex and not (native and row.native)]
     return resimplified(with_replaced(graph, dict.fromkeys(found, _by_formula))) if found else graph
 
 

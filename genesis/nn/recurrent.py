@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from math import sqrt
 from typing import Any
 
@@ -23,9 +22,7 @@ from genesis.ops.sequences import GATES
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
-from genesis.tracing.scopes import named_scope
 
-STEPS = 16  # in time, of one call at most: so programs of ever new lengths have parts that recur (see `tensor/new_programs.py`)
 KINDS = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"  # the kinds of a layer's parameters
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
@@ -179,19 +176,12 @@ class RNNBase(Module, WithGetattr):
         self, x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor | None], reverse: bool, lengths: Tensor | None
     ) -> tuple[Tensor, Sequence[Tensor]]:
         """A layer's outputs in one direction, and its last state. One product multiplies the whole input by its weights; only
-        the state goes step by step, in calls of `STEPS` each, then of powers of two."""
+        the state goes step by step."""
         weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = weights
         given = call(OPERATIONS["linear"], (x, weight_ih, bias_ih))
-        sizes = _calls(x.shape[0])
-        parts = given.split(sizes) if len(sizes) > 1 else [given]
-        left = [None if lengths is None else lengths - (end - size) for size, end in zip(sizes, accumulate(sizes), strict=True)]
-        outputs = []
-        for part, within in [*zip(parts, left, strict=True)][:: -1 if reverse else 1]:
-            with named_scope("steps"):
-                output, *state = call(
-                    OPERATIONS["recurrent"], (part, state, [weight_hh, bias_hh, weight_hr], self.mode, reverse, within))
-            outputs.append(output)
-        return outputs[0] if len(outputs) == 1 else call(OPERATIONS["cat"], (outputs[:: -1 if reverse else 1], 0)), state
+        output, *last = call(
+            OPERATIONS["recurrent"], (given, state, [weight_hh, bias_hh, weight_hr], self.mode, reverse, lengths))
+        return output, last
 
     def _dropped(self, x: Tensor, packed: PackedSequence | None) -> Tensor:
         """Dropout between layers; of packed sequences for their own steps, in the order in which these are packed."""
@@ -208,16 +198,6 @@ class RNNBase(Module, WithGetattr):
         usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
         settings = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
         return ", ".join([str(self.input_size), str(self.hidden_size), *settings])
-
-
-def _calls(steps: int) -> list[int]:
-    """How many of so many steps in time each call makes.
-
-    >>> _calls(45)
-    [16, 16, 8, 4, 1]
-    """
-    rest = [1 << bit for bit in reversed(range(STEPS.bit_length() - 1)) if steps >> bit & 1]
-    return [STEPS] * (steps // STEPS) + rest
 
 
 class RNN(RNNBase):

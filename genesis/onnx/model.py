@@ -18,6 +18,7 @@ from genesis.ir.graph import Node
 from genesis.onnx.dynamic_sizes import DynamicAxes, DynamicSizes, dynamic_of
 from genesis.onnx.layouts import offsets_of, steps_of
 from genesis.onnx.operators import BITWISE, ELEMENTWISE, LOGICAL, REDUCTIONS, SAME, Operator, operator_of
+from genesis.onnx.unrolled_loops import without_loops
 from genesis.ops.layout import layout_in
 from genesis.shipping import ExportedProgram, ExportError
 from genesis.shipping import export as exported
@@ -125,13 +126,13 @@ class _Model:
     """Collects the operators of a program."""
 
     def __init__(self, program: ExportedProgram, names: Sequence[str]) -> None:
-        self._graph = graph = program.graph
+        graph, self._sizes = without_loops(program.graph, program.sizes)
+        self._graph = graph
         self._nodes = graph.nodes
         self._names: dict[int, str] = {}
         self._operators: list[Any] = []
         self._constants: list[Any] = []
-        self._sizes = program.sizes
-        self._dynamic = DynamicSizes(graph, program.sizes, names, self._add, self._constant)
+        self._dynamic = DynamicSizes(graph, self._sizes, names, self._add, self._constant)
         self._inputs = [
             helper.make_tensor_value_info(name, self._type(dtype, None), self._dynamic.shape(number))
             for number, (name, (_, dtype)) in enumerate(zip(names, graph.leaves, strict=True))]
@@ -147,7 +148,7 @@ class _Model:
         for index in sorted(live):
             if index not in self._names:
                 whole = self._calls.get(index)
-                node = program.sizes.varying(index, self._nodes[index])
+                node = self._sizes.varying(index, self._nodes[index])
                 self._names[index] = self._call(*whole) if whole else self._node(index, node)
 
     def model(self, results: Sequence[str]) -> Any:

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from genesis.ir.annotations import Attributes
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel
+from genesis.ops.joining import cat
+from genesis.ops.loop_body import body_of, closed, loop_node, parts_of
 from genesis.ops.registry import PRIMITIVES, expand
-from genesis.ops.views import reshape_value
+from genesis.ops.views import permute_value, reshape_value
 
 
 class NotBatchedError(NotImplementedError):
@@ -59,6 +61,8 @@ def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) ->
         operands = reshape_value(rows, (extent * rows.shape[1], rows.shape[2])), *map(graph.value, node.inputs[1:])
         merged = graph.add(node.op, operands, (operands[0].shape[0], node.shape[1]), node.dtype)
         return reshape_value(merged, (extent, *node.shape))
+    if node.op == "time_loop":
+        return _looped(graph, node, lifted, extent)
     given = [lifted[i] if i in lifted else _repeated(graph.value(i), extent) for i in node.inputs]
     if node.op == "custom" and any([v.node.differentiable for v in given]):
         raise NotBatchedError("vmap: a custom Function is derived for one example; map its gradient, or use no_grad")
@@ -66,6 +70,30 @@ def _lift(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) ->
         return given[0]
     attrs = _moved(node, numel(given[0].shape[1:]), extent)
     return graph.add(node.op, given, (extent, *node.shape), node.dtype, attrs, None if node.differentiable else False)
+
+
+def _looped(graph: Graph, node: Node, lifted: Mapping[int, Value], extent: int) -> Value:
+    """A loop over time whose step is batched; constants that are equal for all examples stay what they are."""
+    body = body_of(node)
+    step, given = Graph([*body.nodes]), [graph.value(i) for i in node.inputs]
+    inputs = [step.value(position) for position in range(len(given))]
+    for position, i in enumerate(node.inputs):
+        if i in lifted or position >= body.constants:
+            whole = lifted[i] if i in lifted else _repeated(given[position], extent)
+            given[position] = whole if position < body.first_sequence else _exchanged(whole)
+            shape, dtype = body.nodes[position].shape, whole.dtype
+            inputs[position] = step.add("input", (), (extent, *shape), dtype, {}, body.nodes[position].differentiable)
+    examples = {position: value for position, value in enumerate(inputs) if value.index != position}
+    results = batch(step, examples, [*body.following, *body.stacked], extent)
+    count, steps = len(body.following), given[-1].shape[0]
+    batched = closed(step, inputs, body.constants, results[:count], results[count:])
+    states, stacks = parts_of(loop_node(batched, given, node.attrs["reverse"]), batched, steps)
+    return cat([reshape_value(_exchanged(x), (extent, numel(x.shape) // extent)) for x in (*states, *stacks)], 1)
+
+
+def _exchanged(x: Value) -> Value:
+    """The first two axes exchanged."""
+    return permute_value(x, (1, 0, *range(2, x.ndim)))
 
 
 def _moved(node: Node, size: int, extent: int) -> Attributes:

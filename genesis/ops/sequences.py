@@ -10,12 +10,12 @@ from genesis.ops.activation import softmax
 from genesis.ops.contraction import linear, multiplied, swapped
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import exp, relu, sigmoid, tanh, where
-from genesis.ops.joining import stack
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.reduction import amax, sum
 from genesis.ops.registry import Operation, cast, composite, expand, widened
 from genesis.ops.source import dropout, iota
-from genesis.ops.views import reshape_value, slice_value, view_value
+from genesis.ops.time_loop import time_loop
+from genesis.ops.views import reshape_value, view_value
 
 
 @composite("scaled_dot_product_attention", (8, 9), method=False, autocast="low")
@@ -154,19 +154,23 @@ def recurrent(
     `weights` are weight_hh, bias_hh and weight_hr. `reverse` goes from the last step to the first. `left` (n,) are the steps
     that shorter sequences have here: beyond its end a sequence outputs zeros and keeps its state.
     """
-    weight_hh, bias_hh, weight_hr = weights
-    count, state = given.shape[0], tuple(state)
-    shown: list[Value] = []
-    for position in range(count - 1, -1, -1) if reverse else range(count):
-        gates = reshape_value(slice_value(given, 0, position, position + 1), given.shape[1:])
-        fresh = _CELLS[mode](gates, linear(state[0], weight_hh, bias_hh), state)
-        if weight_hr is not None:
-            fresh = (linear(fresh[0], weight_hr), *fresh[1:])
-        if left is None:
-            state = fresh
-            shown.append(fresh[0])
-        else:
-            within = reshape_value(left > position, (*left.shape, 1))
-            state = tuple([where(within, new, old) for new, old in zip(fresh, state, strict=True)])
-            shown.append(where(within, fresh[0], 0))
-    return stack(shown[::-1] if reverse else shown), *state
+    constants = [weight for weight in weights if weight is not None]
+    sequences = [given]
+    if left is not None:
+        positions = reshape_value(iota(given.graph, given.shape[0], left.dtype), (given.shape[0], 1, 1))
+        sequences.append(reshape_value(left, (1, *left.shape, 1)) > positions)
+
+    def step(constants: Sequence[Value], state: Sequence[Value], rows: Sequence[Value]) -> tuple[Sequence[Value], list[Value]]:
+        following = iter(constants)
+        hidden, bias, projection = [None if weight is None else next(following) for weight in weights]
+        assert hidden is not None
+        fresh = _CELLS[mode](rows[0], linear(state[0], hidden, bias), tuple(state))
+        if projection is not None:
+            fresh = (linear(fresh[0], projection), *fresh[1:])
+        if len(rows) == 1:
+            return fresh, [fresh[0]]
+        kept = [where(rows[1], new, old) for new, old in zip(fresh, state, strict=True)]
+        return kept, [where(rows[1], fresh[0], 0)]
+
+    last, [shown] = time_loop(step, constants, [cast(value, given.dtype) for value in state], sequences, reverse)
+    return shown, *last

@@ -1,6 +1,7 @@
 """The native half of the runtime as LLVM IR: it runs a program, launch after launch.
 
-All structures consist of 8-byte words, laid out by `native.py` (those of a launch are in `chunk_ir`, of the team in `team_ir`):
+All structures consist of 8-byte words, laid out by `native.py` (those of a launch are in `chunk_ir` and `launch_ir`, of the
+team in `team_ir`):
 
     relocation  {address of a word, slot, byte offset}
     program     {number of launches, launches, number of relocations, relocations, slots, fault, team, clock}
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import re
 
+from genesis.runtime.launch_ir import launch_ir
 from genesis.runtime.system_ir import CLOCK
 from genesis.runtime.team_ir import TEAM_UNDER_WAY, fork_join_ir
 
@@ -112,12 +114,7 @@ return:                                           ; a handler may have run the r
 launch.one:
   %deadline.now = phi i64 [ %deadline, %mind.time ], [ %deadline.first, %start.time ]
   %launch = getelementptr %launch, ptr %launches, i64 %l
-  load %launch: 5 i64 chunks
-  if i64 %chunks ugt 1: %parallel
-  call void @run_chunk(ptr %launch, i64 0, i64 0)
-  br label %launched
-parallel:
-  call void @fork_join(ptr %team, ptr %launch)
+  call void @run_launch(ptr %team, ptr %launch, ptr %slots, ptr %fault)
 launched:
   %l.next = add i64 %l, 1
   %flag = load i64, ptr %fault
@@ -189,7 +186,7 @@ def clock_ir() -> str:
 
 def program_ir() -> str:
     """`i64 run(program, thread)`, and `i64 run_beside_threads(program, whether handlers of signals get their moments)`."""
-    return fork_join_ir() + clock_ir() + _with_numbers(_RUN)
+    return fork_join_ir() + launch_ir(by_team=True) + clock_ir() + _with_numbers(_RUN)
 
 
 def run_ir() -> str:

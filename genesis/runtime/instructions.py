@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from genesis.runtime.builtin_function import METH_FASTCALL, builtin
 from genesis.runtime.executor_ir import FAULT_WORDS
 from genesis.runtime.instructions_ir import HEADER_WORDS, NUMBER_OF, interpret_ir
 from genesis.runtime.kernel_cache import compiled
-from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.runtime.object_words import VERSION, attribute_word, size_word, slot_offset, word_at
 
 __all__ = ["FAILURES", "FAULT_WORDS", "HOLDING", "MISSED", "Instructions", "Register", "are_possible"]

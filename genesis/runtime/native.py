@@ -10,17 +10,17 @@ writes them into the argument blocks (`executor_ir` has the native side and its 
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import struct
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.ir.symbolic_sizes import Size
 from genesis.ir.unguarded import maximum, minimum, over
 from genesis.runtime import executor_ir
+from genesis.runtime.builtin_function import METH_O, builtin
 from genesis.runtime.completion import Completion, Fault
 from genesis.runtime.counters import counts
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile, text_source
@@ -33,6 +33,14 @@ class Slot(NamedTuple):
 
     number: int
     offset: int = 0
+
+
+class MovingSlot(NamedTuple):
+    """An argument word of a launch that is repeated: slot `number` plus `offset`, and `stride` more each time."""
+
+    number: int
+    offset: int
+    stride: int
 
 
 class _FaultAddress:
@@ -52,7 +60,7 @@ class Symbol(NamedTuple):
 
 
 # A tuple is a nested argument block, the word its address; symbols are for object files alone.
-BlockWord = int | Slot | _FaultAddress | Symbol | tuple
+BlockWord = int | Slot | MovingSlot | _FaultAddress | Symbol | tuple
 
 
 Addresses = Mapping[str, int | Symbol]  # of functions, by name
@@ -78,17 +86,18 @@ class NativeLaunch(NamedTuple):
     numbered: int = 0
 
 
-METH_O, METH_FASTCALL = 8, 0x80  # it takes one argument; any number of them, in C's array
+class Repeat(NamedTuple):
+    """Launches that run in order, `times` times."""
+
+    launches: Sequence[NativeLaunch]
+    times: int
+
+    @property
+    def workers(self) -> int:
+        return functools.reduce(maximum, [launch.workers for launch in self.launches], 1)
 
 
-def builtin(name: bytes, address: int, flags: int, *first: object) -> Callable[..., Any]:
-    """The builtin function of the machine code at `address`; its `self` is `first`, and what keeps it alive."""
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    # CPython's PyMethodDef, in memory that the collector does not clear before the function.
-    method = array("Q", [ctypes.cast(ctypes.c_char_p(name), ctypes.c_void_p).value or 0, address, flags, 0])
-    function: Callable[..., Any] = make(method.buffer_info()[0], (*first, name, method), None)
-    return function
+Launch = NativeLaunch | Repeat
 
 
 def run_source() -> KernelSource:
@@ -122,7 +131,7 @@ class NativeProgram:
         "_clock", "_is_prepared", "_keep", "_pack_into", "_run", "_slot_format", "_words", "_workers", "address",
     )
 
-    def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
+    def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         layout = ProgramLayout(len(slot_format))
         layout.end(launches)
         workers = max((launch.workers for launch in launches), default=1)
@@ -197,7 +206,7 @@ class SymbolicProgram:
 
     __slots__ = ("_fixed", "_keep", "_places", "_words", "varying")
 
-    def __init__(self, launches: Sequence[NativeLaunch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
+    def __init__(self, launches: Sequence[Launch], slot_format: str = "", keep: Iterable[object] = ()) -> None:
         layout = ProgramLayout(len(slot_format))
         layout.end(launches)
         self._places = [place for place, word in enumerate(layout.words) if type(word) is Size]
@@ -247,6 +256,7 @@ class ProgramLayout:
         self.words = [0] * (SLOTS_OFFSET // 8 + RUN_SLOTS + slots)
         self.pointers: list[int] = []  # words that hold other words' indices: addresses once the array exists
         self.relocations: list[tuple[int, int, int]] = []  # word, slot, byte offset
+        self._moving: list[tuple[int, int, int, int]] = []  # of the launches being repeated: these and the stride
 
     def _point_to(self, index: int) -> None:
         self.pointers.append(len(self.words))
@@ -261,6 +271,11 @@ class ProgramLayout:
                 words.append(_bits(word))
             elif type(word) is Slot and 0 <= word.number < self._slots:
                 self.relocations.append((len(words), word.number + RUN_SLOTS, _bits(word.offset)))
+                words.append(0)
+            elif type(word) is MovingSlot and 0 <= word.number < self._slots:
+                at = len(words), word.number + RUN_SLOTS, _bits(word.offset)
+                self.relocations.append(at)
+                self._moving.append((*at, _bits(word.stride)))
                 words.append(0)
             elif type(word) is Symbol:
                 self.symbols[len(words)] = word.name
@@ -286,17 +301,36 @@ class ProgramLayout:
             self.words.append(block.items)
         return table
 
-    def end(self, launches: Sequence[NativeLaunch]) -> None:
-        """Lay out the launches, tables and relocations."""
+    def launches(self, launches: Sequence[Launch]) -> int:
+        """The index of the launches' table, which follows what they consist of."""
         words = self.words
-        tables = [self.table(launch.blocks) for launch in launches]
+        records = [self._repeated(launch) if isinstance(launch, Repeat) else
+                   (launch.kernel, len(launch.blocks), self.table(launch.blocks), *_chunks(launch)) for launch in launches]
         launches_at = len(words)
-        for launch, table in zip(launches, tables, strict=True):
-            if isinstance(launch.kernel, Symbol):
-                self.symbols[len(words)] = launch.kernel.name
-            words += (0 if isinstance(launch.kernel, Symbol) else launch.kernel, len(launch.blocks))
+        for launch, (kernel, count, table, *division, last) in zip(launches, records, strict=True):
+            if isinstance(kernel, Symbol):
+                self.symbols[len(words)] = kernel.name
+            words += (0 if isinstance(kernel, Symbol) else kernel, count)
             self._point_to(table)
-            words += _chunks(launch)
+            words += division
+            if isinstance(launch, Repeat):
+                self._point_to(last)
+            else:
+                words.append(last)
+        return launches_at
+
+    def _repeated(self, repeat: Repeat) -> tuple[int, ...]:
+        """The words of a repeat; the third and the last are indices, of the launches and of the words that move."""
+        inside, moving, at = self.launches(repeat.launches), self._moving, len(self.words)
+        self._moving = []
+        for word, *rest in moving:
+            self._point_to(word)
+            self.words += rest
+        return 0, len(repeat.launches), inside, repeat.times, len(moving), 0, at
+
+    def end(self, launches: Sequence[Launch]) -> None:
+        """Lay out the launches, tables and relocations."""
+        words, launches_at = self.words, self.launches(launches)
         relocations_at = len(words)
         for word, slot, offset in self.relocations:
             self._point_to(word)

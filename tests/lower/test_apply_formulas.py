@@ -46,7 +46,7 @@ return %23
 @pytest.mark.parametrize("name", CASES)
 def test_graphs(name):
     before, after = CASES[name]
-    assert shown(apply_formulas(parsed(before))) == after
+    assert shown(apply_formulas(parsed(before), True)) == after
 
 
 @pytest.mark.parametrize("options", [{}, {"hermitian": True}, {"atol": 0.5}, {"rtol": 0.3}], ids=str)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from genesis.codegen.cpu import time_loop
 from genesis.codegen.cpu.kernel_args import Work, argument
 from genesis.codegen.cpu.loops import LOOP, blocks_in_loop, combine_source, loop_launches
 from genesis.codegen.cpu.product import launch as product
@@ -23,7 +24,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import Device
 from genesis.runtime.kernel_cache import KernelSource, get_or_compile
-from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, NativeProgram, Slot, SymbolicProgram
+from genesis.runtime.native import Addresses, Block, BlockWord, Launch, NativeLaunch, NativeProgram, Slot, SymbolicProgram
 
 if TYPE_CHECKING:
     from genesis.codegen.cpu.emit import emit_finish, emit_kernel
@@ -51,11 +52,11 @@ def assemble(
     symbols = symbols_of(nodes)
     of_program = schedule, arena_slot, output_slot, scalar_slot, _streamed(nodes, schedule)
     slots = SlotMap(*of_program) if symbols is None else SymbolicSlots(symbols, *of_program)
-    sources = sources_of(nodes, schedule)
+    sources = sources_of(nodes, schedule, threads)
     addresses = dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
     make: Any = NativeProgram if symbols is None else SymbolicProgram
     segments: list[Segment] = []
-    launches: list[NativeLaunch] = []
+    launches: list[Launch] = []
     numbers: list[int] = []
     for number, stage in enumerate(schedule.stages):
         found = launches_of(nodes, stage, slots, addresses, threads)
@@ -76,17 +77,20 @@ def assemble(
 
 def launches_of(
     nodes: Sequence[Node], stage: Stage, slots: SlotMap, addresses: Addresses, threads: int
-) -> list[NativeLaunch] | None:
+) -> list[Launch] | None:
     """The launches of a stage; None for a host call that is left to Python, which is alone in its stage."""
     first = stage[0]
+    if isinstance(first, HostCall) and nodes[first.node].op == "time_loop":
+        return time_loop.launches(nodes, first, slots, addresses, threads, launches_of)
     if isinstance(first, HostCall):
         native = native_operation(nodes[first.node].op)
-        return None if native is None else native.launches(nodes, first, slots, addresses, threads)
+        found = None if native is None else native.launches(nodes, first, slots, addresses, threads)
+        return None if found is None else [*found]
     if isinstance(first, Product):
         return [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
     if isinstance(first, Loop):
         return [launch for c in stage if isinstance(c, Loop) for launch in loop_launches(nodes, c, slots, addresses, threads)]
-    return _kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)
+    return [*_kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)]
 
 
 def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
@@ -98,7 +102,7 @@ def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:
             if location.kind == "output" and nodes[value].nbytes >= cache_bytes() and value not in read}
 
 
-def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSource]:
+def sources_of(nodes: Sequence[Node], schedule: Schedule, threads: int) -> dict[str, KernelSource]:
     """The schedule's functions by name; a kernel's finishing function has the suffix `_finish`."""
     # All functions are requested at once: compile workers take some while this process emits and compiles others.
     sources: dict[str, KernelSource] = {}
@@ -117,7 +121,10 @@ def sources_of(nodes: Sequence[Node], schedule: Schedule) -> dict[str, KernelSou
         sums = sorted({nodes[call.node].dtype.name for call in products if call.summed})
         if isinstance(first, Loop):
             sources[LOOP.symbol] = LOOP
-        if isinstance(first, HostCall) and (native := native_operation(nodes[first.node].op)) is not None:
+        if isinstance(first, HostCall) and nodes[first.node].op == "time_loop":
+            for part in time_loop.programs_of(nodes[first.node], threads):
+                sources |= sources_of(part.nodes, part.schedule, threads)
+        elif isinstance(first, HostCall) and (native := native_operation(nodes[first.node].op)) is not None:
             sources |= {source.symbol: source for source in native.sources(nodes, first)}
         sources |= {source.symbol: source for source in (*map(product.source, dtypes), *map(combine_source, sums))}
     return sources

@@ -12,11 +12,11 @@ from genesis.ir.dtypes import DType, bool_, default_dtype, float32, float64, int
 from genesis.ir.graph import Node
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import Operation
+from genesis.runtime.builtin_function import METH_FASTCALL, builtin
 from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible, object_new
 from genesis.runtime.kernel_cache import compiled
 from genesis.runtime.memory import Buffer
-from genesis.runtime.native import METH_FASTCALL, builtin
 from genesis.tensor.handle import Storage, Tensor, plain_classes, spreading
 from genesis.tensor.known_calls.call_ir import module_ir
 from genesis.tracing.memory import Memory

@@ -14,7 +14,7 @@ from genesis.ir.graph import Node
 from genesis.lower.schedule import Schedule
 from genesis.lower.stages import HostCall
 from genesis.ops.registry import PRIMITIVES
-from genesis.runtime.native import BlockWord, NativeLaunch, ProgramLayout, Symbol
+from genesis.runtime.native import BlockWord, Launch, ProgramLayout, Symbol
 from genesis.runtime.numba_compiler import compile_object
 
 THREADS = 1  # a thread of the caller's runs all
@@ -55,9 +55,9 @@ def object_file(nodes: Sequence[Node], schedule: Schedule, interface: Interface,
     output_slot = len(interface.inputs)
     arena_slot = output_slot + len(interface.outputs)
     slots = _StaticSlots(schedule, arena_slot, output_slot, arena_slot + 1)
-    sources = sources_of(nodes, schedule)
+    sources = sources_of(nodes, schedule, THREADS)
     symbols = {key: Symbol(f"kernel.{number}") for number, key in enumerate(sources)}
-    launches: list[NativeLaunch] = []
+    launches: list[Launch] = []
     for stage in schedule.stages:
         found = launches_of(nodes, stage, slots, symbols, THREADS)
         if found is None or any(

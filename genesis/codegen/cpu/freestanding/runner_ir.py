@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from genesis.codegen.cpu.freestanding.interface import Copy, Interface
 from genesis.runtime.chunk_ir import CHUNK
 from genesis.runtime.executor_ir import FAULT_WORDS, relocate_ir
+from genesis.runtime.launch_ir import launch_ir
 from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
 from genesis.runtime.short_ir import spelled_out
 
@@ -62,7 +63,7 @@ launch.next:
   if i64 %l uge LAUNCHES: %finished
   %launches = load ptr, ptr getelementptr (i64, ptr @words, i64 1)
   %launch = getelementptr %launch, ptr %launches, i64 %l
-  call void @run_chunk(ptr %launch, i64 0, i64 0)
+  call void @run_launch(ptr null, ptr %launch, ptr %slots, ptr %fault)
   %l.next = add i64 %l, 1
   %flag = load i64, ptr %fault
   if i64 %flag != 0: ret i32 4
@@ -99,7 +100,7 @@ def runner_ir(
     for word, number in numbers.items():
         main = main.replace(word, str(number))
     declared = [f'declare void @"{kernel}"(i64, i64, ptr, i64)' for kernel in kernels]
-    return "\n".join([_words(layout), *data, *declared, spelled_out(CHUNK + main)])
+    return "\n".join([_words(layout), *data, *declared, spelled_out(CHUNK + launch_ir(by_team=False) + main)])
 
 
 def _words(layout: ProgramLayout) -> str:
