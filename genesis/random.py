@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import inf
 from typing import Any, Unpack
 
@@ -81,13 +82,14 @@ def fork_rng(
             set_rng_state(state)
 
 
-def _drawn_floats(
-    name: str, kind: str, extents: Sequence[Extents], dtype: DType | None, device: DeviceLike, generator: Generator | None,
-    options: LayoutOptions,
+def _floats(
+    name: str, kind: str, shape: Sequence[int], dtype: DType | None = None, device: DeviceLike = None,
+    generator: Generator | None = None, requires_grad: bool = False, **options: Unpack[LayoutOptions],
 ) -> Tensor:
     if options:
         check_layout_options(name, options)
-    return drawn(kind, as_shape(name, extents), _floating(name, dtype), device=device_of(device), generator=generator)
+    numbers = drawn(kind, shape, _floating(name, dtype), device=device_of(device), generator=generator)
+    return numbers.requires_grad_() if requires_grad else numbers
 
 
 def _floating(name: str, dtype: DType | None) -> DType:
@@ -111,8 +113,8 @@ def rand(
     >>> x.shape, bool(((0 <= x) & (x < 1)).all())
     ((2, 3), True)
     """
-    numbers = _drawn_floats("rand", "uniform", extents if size is None else (size,), dtype, device, generator, options)
-    return numbers.requires_grad_() if requires_grad else numbers
+    shape = as_shape("rand", extents if size is None else (size,))
+    return _floats("rand", "uniform", shape, dtype, device, generator, requires_grad, **options)
 
 
 @takes_out
@@ -127,8 +129,8 @@ def randn(
     >>> genesis.randn(2, 3, dtype=genesis.float64).dtype
     genesis.float64
     """
-    numbers = _drawn_floats("randn", "normal", extents if size is None else (size,), dtype, device, generator, options)
-    return numbers.requires_grad_() if requires_grad else numbers
+    shape = as_shape("randn", extents if size is None else (size,))
+    return _floats("randn", "normal", shape, dtype, device, generator, requires_grad, **options)
 
 
 @takes_out
@@ -162,6 +164,9 @@ def randint(
     return drawn_ints.requires_grad_() if requires_grad else drawn_ints
 
 
+_rand_like, _randn_like = partial(_floats, "rand_like", "uniform"), partial(_floats, "randn_like", "normal")
+
+
 @routed_function
 def rand_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, requires_grad: bool = False,
@@ -172,7 +177,7 @@ def rand_like(
     >>> genesis.rand_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    return drawn_like(rand, input, options, dtype, device, generator=generator, requires_grad=requires_grad)
+    return drawn_like(_rand_like, input, options, dtype, device, generator=generator, requires_grad=requires_grad)
 
 
 @routed_function
@@ -185,7 +190,8 @@ def randn_like(
     >>> genesis.randn_like(genesis.zeros(2, 3)).shape
     (2, 3)
     """
-    return drawn_like(randn, input, options, dtype, device, _randn_in_pairs, generator=generator, requires_grad=requires_grad)
+    settings: Any = {"generator": generator, "requires_grad": requires_grad}
+    return drawn_like(_randn_like, input, options, dtype, device, _randn_in_pairs, **settings)
 
 
 def _randn_in_pairs(shape: Sequence[int], dtype: DType, requires_grad: bool, **settings: Any) -> Tensor:

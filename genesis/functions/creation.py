@@ -18,7 +18,6 @@ from genesis.tensor.dispatch import call, filled
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.out import takes_out
 
-_INT = frozenset((int,))
 _SEQUENCES = tuple, list, Sequence  # in this order, as the last one takes long to ask
 
 
@@ -26,8 +25,15 @@ def as_shape(name: str, size: Sequence[Extents]) -> tuple[int, ...]:
     """The shape given as `f(2, 3)` or `f((2, 3))`; raises for extents that are not nonnegative ints."""
     is_one = len(size) == 1 and size[0].__class__ is not int and isinstance(size[0], _SEQUENCES)
     extents: Sequence[Any] = size[0] if is_one else size  # type: ignore[assignment]
-    try:  # on traced numbers, which say that their class is int, `operator.index` fails
-        shape = tuple(extents) if _INT.issuperset(map(type, extents)) else tuple([extent.__index__() for extent in extents])
+    for extent in extents:
+        if type(extent) is not int or extent < 0:  # a traced number says that its class is int
+            return _as_extents(name, extents)
+    return tuple(extents)
+
+
+def _as_extents(name: str, extents: Sequence[Any]) -> tuple[int, ...]:
+    try:  # on traced numbers, `operator.index` fails
+        shape = tuple([extent.__index__() for extent in extents])
     except AttributeError:
         raise TypeError(f"{name}: extents must be ints, got {tuple(extents)}") from None
     if shape and min(shape) < 0:

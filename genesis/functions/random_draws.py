@@ -41,6 +41,11 @@ def stream(device: Device = CPU, generator: Generator | None = None) -> Mersenne
     return (generator or rng.default_generator).twister()
 
 
+def are_counted() -> bool:
+    """Whether numbers of the default generator are a function of seed and counter, and the same for no vmapped examples."""
+    return not (Generator.in_pytorchs_order or _mapped.levels)
+
+
 class _Mapped(threading.local):
     """The vmapped functions that are running, outermost first: each one's randomness setting and number of examples; and
     the first examples, for which they run."""

@@ -13,7 +13,7 @@ from genesis.autograd.hooks import RemovableHandle
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
 from genesis.ir.replayable import replayable_module
 from genesis.nn.backward_call import BackwardCall, as_tuple
-from genesis.tracing.scopes import innermost
+from genesis.tracing.thread import thread_state
 
 Hook = AnyFunction
 P = ParamSpec("P")
@@ -149,7 +149,7 @@ class Hooked:
     else:
 
         def __call__(self, *inputs, **options):
-            thread = innermost.__dict__  # one look-up: each attribute of a thread-local costs as much
+            thread = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
             around = thread["scope"]
             thread["scope"] = around, weakref(self), type(self)
             try:

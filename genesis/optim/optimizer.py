@@ -24,7 +24,6 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write, write_all
 from genesis.tracing.recording_hooks import optimizer_updates, optimizer_used, refuse, unwatched
-from genesis.tracing.scopes import innermost
 from genesis.tracing.state import recording, recording_in, thread_state, unflushed
 
 Numbers = Arguments  # an operation's arguments after its tensors
@@ -146,7 +145,7 @@ class Optimizer(Hooked, Stateful):
         moved: list[tuple[Tensor, int, int]] = []
         recorded = {trace: len(trace.nodes) for trace in [*thread_state.traces.values()]}
         try:
-            here = innermost.scope, type(self).__name__, None
+            here = thread_state.scope, type(self).__name__, None
             with recording_in(here, False) as inside, inside:
                 for group in self.param_groups:
                     self._step(group, moved)

@@ -138,7 +138,9 @@ class _Pool:
         if self.idle + size > self._idle_limit:
             self.trim()
         self.idle += size
-        self._idle.setdefault(size, deque()).append((self._lent, address))
+        if (blocks := self._idle.get(size)) is None:
+            blocks = self._idle[size] = deque()
+        blocks.append((self._lent, address))
 
     def exchange(self, nbytes: int, address: int = 0, size: int = 0) -> tuple[int, int]:
         """Exchange a block for temporaries for a larger one: (address, size). It is not counted, as it has no value."""
@@ -192,6 +194,7 @@ class _Pool:
         return address
 
 
+@functools.lru_cache(maxsize=4096)
 def _size_class(nbytes: int) -> int:
     """The block size that serves `nbytes`: a multiple of 64 that wastes at most a quarter beyond that.
 

@@ -20,7 +20,7 @@ from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation, in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
-from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
+from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, varying_elements, with_numbers_read
 from genesis.tensor.handle import (
     CallArguments,
     Operand,
@@ -44,7 +44,6 @@ from genesis.tensor.transfer import sent
 from genesis.tensor.varying_offsets import with_offset_as_argument
 from genesis.tensor.view_memory import array_in_root, array_over, is_whole
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import current_trace, open_trace, recording, thread_state
 from genesis.tracing.tensor_state import EXPOSED
@@ -238,7 +237,7 @@ def _continued(
     if key not in trace.step.children and (again := _otherwise(trace, key, arguments, attributes, code, offset)):
         trace.closed = trace.done
         return call(*again, bare)
-    trace.lines.append((len(trace.nodes), code, offset, innermost.scope, key))
+    trace.lines.append((len(trace.nodes), code, offset, thread_state.scope, key))
     result = _stepped(trace, key, operation, arguments, attributes, bare)
     if thread_state.grad_enabled is None and not bare:
         mark_inference(result)
@@ -255,10 +254,13 @@ def _stepped(
     step = trace.step.children.get(key)
     if step is None:
         step = defined(trace, operation, arguments, attributes, key)
+        if step.elements:
+            refuse_elements(trace, operation, arguments, attributes)
+            step.elements = varying_elements(operation, step.elements, key[2 : 2 + len(arguments)])
     else:
         trace.append(step)
-    if step.elements:
-        refuse_elements(trace, operation, arguments, attributes)
+        if step.elements:
+            refuse_elements(trace, operation, arguments, attributes)
     if bare:
         return trace.handles(step.result)
     kind = result_class([*arguments, *(attributes or {}).values()]) if spreading else Tensor
@@ -288,12 +290,13 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments, targ
         thread_state.device = before
 
 
-def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU) -> Tensor:
-    """A tensor of one number everywhere. Raises ValueError for one that the dtype does not hold."""
-    dtype = as_dtype("full", dtype)
+def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU, target: Tensor | None = None) -> Tensor:
+    """A tensor of one number everywhere; the target is that of `call`. Raises ValueError for a number that the dtype lacks."""
+    if dtype.__class__ is not DType:
+        dtype = as_dtype("full", dtype)
     if isinstance(value, _FLOATS) and not max(abs(value.real), abs(value.imag)) < 65504:  # the least floating limit
         refuse_number("full", value, dtype)
-    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype))
+    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype), target)
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tensor.return_types import named
 from genesis.tracing.families import form_of_call
 from genesis.tracing.recording_hooks import unwatched
-from genesis.tracing.token import argument_of
+from genesis.tracing.token import Token, argument_of
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import BYTE_LIMIT, Key, TrieNode
 
@@ -77,6 +78,12 @@ def _elements(operation: Operation, dtype: DType) -> tuple[str, ...]:
         return operation.elements
     rounded = ("input", "other", "alpha", *operation.numbers_between)
     return tuple([name for name in operation.elements if name not in rounded]) if dtype.itemsize == 2 else ()
+
+
+def varying_elements(operation: Operation, elements: tuple[str, ...], tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Those of a call's elements that its key does not fix, as it does 0 and 1, which are checked once for all its calls."""
+    fixed = [name for name, token in zip(parameter_names(operation), tokens, strict=False) if token.__class__ is tuple]
+    return tuple([name for name in elements if name not in fixed])
 
 
 def _with_named_dtype(operation: Operation, arguments: list[Any], attributes: Attributes) -> tuple[list[Any], Attributes]:

@@ -16,7 +16,7 @@ from genesis.execution.flush import flush
 from genesis.runtime.groups import GROUPS
 from genesis.runtime.plan_cache import REPLAY
 from genesis.tracing.recording_hooks import reads_forbidden
-from genesis.tracing.scopes import Scope, innermost
+from genesis.tracing.scopes import Scope
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import open_trace, thread_state, unflushed
 from genesis.tracing.trace import LOCK, Trace
@@ -107,7 +107,7 @@ def _forks(trace: Trace, part: _Part) -> bool:
 def _returns_too_often(trace: Trace, part: _Part) -> int:
     """How many other programs have returned to the place of the new call, if too many; else 0."""
     code, offset = user_line(1)
-    scope = innermost.scope
+    scope = thread_state.scope
     place = _place(code, offset, scope)
     before = part.meet(place, scope, len(trace.lines))
     is_round = before is not None and before[0] is scope  # of a loop within one call of a module

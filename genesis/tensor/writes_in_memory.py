@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from genesis.execution.realize import realize
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
@@ -24,6 +25,14 @@ from genesis.tracing.trace import LOCK, Array, Change, critical, nowhere
 _OFTEN = 3  # choices of elements that a line has set, before it is known to set others each time
 _MOST = 4096  # lines that are remembered
 _chosen: dict[tuple[int, int], dict[Any, Any]] = {}  # by the code's address and instruction: codes are compared word by word
+
+
+class Draw(NamedTuple):
+    """Random numbers that a `draw_program` draws, times a factor plus a shift."""
+
+    program: AnyFunction
+    factor: float
+    shift: float
 
 
 def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
@@ -63,7 +72,10 @@ def _is_set(tensor: Tensor, root: Tensor, at: Any, value: object, limit: float) 
     def assign(memory: Memory, is_known: bool) -> bool:
         target = memory if layout is None else memory.at(layout, dtype, dtype)
         try:
-            if at is Ellipsis and isinstance(given, Memory) and given.layout.shape == target.layout.shape:
+            if isinstance(given, Draw):
+                if target.strides is not None or given.program(target, given.factor, given.shift) is not None:
+                    return False
+            elif at is Ellipsis and isinstance(given, Memory) and given.layout.shape == target.layout.shape:
                 target.overwrite(given, dtype)
             elif _is_little(part := target.read(dtype), at) or limit > SMALL:
                 part[at] = given.read(dtype) if isinstance(given, Memory) else given
@@ -139,10 +151,10 @@ def _is_plain_part(part: object) -> bool:
 
 
 def _given(value: object, dtype: DType, limit: float) -> Any:
-    """The number as NumPy writes it, or a tensor's memory; None for what is not in memory, or what NumPy converts otherwise.
-    A small pending value is computed now, if few calls lead to it."""
+    """The number as NumPy writes it, a tensor's memory, or a draw; None for what is not in memory, or what NumPy converts
+    otherwise. A small pending value is computed now, if few calls lead to it."""
     if not isinstance(value, Tensor):
-        return number_for(value, dtype)
+        return value if isinstance(value, Draw) else number_for(value, dtype)
     array = value._array
     if array.memory is None and not array.node.differentiable and array.node.nbytes <= FEW and takes_writes(array.trace):
         realize(array)

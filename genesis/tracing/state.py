@@ -3,51 +3,18 @@
 from __future__ import annotations
 
 import math
-import threading
-import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import CPU, META, Device
 from genesis.runtime.memory import Buffer
-from genesis.tracing.scopes import Scope, innermost
+from genesis.tracing.scopes import Scope
+from genesis.tracing.thread import begun, thread_state
 from genesis.tracing.trace import BUSY, LOCK, Trace, critical
 
 T = TypeVar("T")
-
-begun: set[weakref.ref[Trace]] = set()  # the traces of all threads that have not been flushed, and some that died
-
-
-class _ThreadState(threading.local):
-    autocast: DType | None = None  # the class's value holds outside of autocast contexts, in every thread
-
-    def __init__(self) -> None:
-        self.recorder: Any = None  # of `genesis.compile` while it records: hears of what a trace does not show
-        self.trace: Trace | None = None  # the CPU's open trace, unless `multi_device`
-        self.multi_device = False  # the thread has used another device than the CPU: calls ask where their tensors are
-        self.traces: dict[str, Trace] = {}  # the last trace begun for each device, by its name
-        self.left: tuple[Trace, ...] = ()  # interrupts left their runs, other processes wait for them: nothing overtakes
-        self.observers: tuple[Any, ...] = ()  # of this thread's backwards, outermost first
-        self.device = CPU  # where the result of a call without tensors will be
-        self.grad_enabled: Any = True  # or False; None in inference mode, which marks what it makes
-        self.eager = False
-        self.deferred = False  # nothing recorded may run yet: a transform will rewrite it
-        self.undivided = False  # what is recorded stays in one trace
-        self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
-        self.loop: Any = (None, None, 0), None  # the call at which a long loop is flushed, and the trace that has chosen it
-        self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
-        _forget_dead()
-
-
-def _forget_dead() -> None:
-    """Forget the traces that died, as threads ended before a flush."""
-    begun.difference_update([reference for reference in [*begun] if reference() is None])
-
-
-thread_state = _ThreadState()
-
 
 class recording:
     """A context in which this thread records gradients, or does not: `with recording(False) as again, again: ...`.
@@ -91,15 +58,15 @@ class recording_in:
     __slots__ = ("around", "before", "enabled", "scope")
 
     def __init__(self, scope: Scope | None, enabled: bool) -> None:
-        self.around, self.before = innermost.scope, thread_state.grad_enabled
+        self.around, self.before = thread_state.scope, thread_state.grad_enabled
         self.scope, self.enabled = scope, enabled
 
     def __enter__(self) -> recording_in:
-        innermost.scope, thread_state.grad_enabled = self.scope, self.enabled
+        thread_state.scope, thread_state.grad_enabled = self.scope, self.enabled
         return self
 
     def __exit__(self, *problem: object) -> None:
-        innermost.scope, thread_state.grad_enabled = self.around, self.before
+        thread_state.scope, thread_state.grad_enabled = self.around, self.before
 
 
 def current_trace(device: Device = CPU) -> Trace:

@@ -29,8 +29,9 @@ from genesis.runtime.memory import Buffer
 from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.families import Build, Form
 from genesis.tracing.memory import Memory
-from genesis.tracing.scopes import Scope, ScopeNames, innermost
+from genesis.tracing.scopes import Scope, ScopeNames
 from genesis.tracing.source_line import line_name, resolve_line, user_line
+from genesis.tracing.thread import thread_state
 from genesis.tracing.trie import LOOP_LIMIT, Key, TrieNode, new_root, roots, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
@@ -236,7 +237,7 @@ class Trace:
     def record(self, key: Key, build: Build, *, grad: bool = True, form: Form | None = None) -> TrieNode:
         """`advance`, as a call at the user's line."""
         code, offset = user_line()
-        self.lines.append((len(self.nodes), code, offset, innermost.scope, key))
+        self.lines.append((len(self.nodes), code, offset, thread_state.scope, key))
         try:
             return self.advance(key, build, grad=grad, form=form)
         except BaseException:

@@ -98,6 +98,94 @@ def test_writes_of_numbers_are_pythons(by_machine_code, dtype, seen):
         assert by_code == by_hand, value
 
 
+DRAWS = {
+    "uniform": lambda x: x.uniform_(), "of a range": lambda x: x.uniform_(-2, 3.5), "normal": lambda x: x.normal_(),
+    "scaled": lambda x: x.normal_(0.25, 0.02), "constant": lambda x: x.normal_(3, 0), "bernoulli": lambda x: x.bernoulli_(0.3),
+}
+
+
+def _drawn(draw, target, seed=5):
+    genesis.manual_seed(seed)
+    draw(target)
+    return genesis.get_rng_state(), target.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 5), (1,), (), (130, 100)])
+def test_draws_into_memory_of_one_tensor_are_those_of_a_program(by_machine_code, by_python, shape, dtype):
+    x, seen = (genesis.zeros(shape, dtype=getattr(genesis, dtype)) for _ in range(2))
+    seen.tolist()
+    shown = seen.numpy()
+    for draw in DRAWS.values():
+        for _ in range(writing._OFTEN):
+            draw(x)
+        x.tolist()
+        x.zero_()  # into memory of its own
+        by_python.clear()
+        at_once = _drawn(draw, x)
+        assert not by_python
+        assert _drawn(draw, seen) == at_once and shown.tolist() == at_once[1] and by_python
+
+
+def test_draws_into_memory_of_a_program_give_the_tensor_its_own(by_machine_code, by_python):
+    def after(times):
+        x = genesis.zeros(3, 4) + 1
+        x.tolist()
+        for _ in range(times):
+            x.uniform_()
+            before = x.tolist()
+        return x, before
+
+    for _ in range(writing._OFTEN):
+        after(1)
+    genesis.manual_seed(5)
+    x, before = after(3)
+    other = x + 1
+    by_python.clear()
+    x.uniform_()
+    assert len(by_python) == 1 and x._version == 4 and other.tolist() == (np.float32(before) + np.float32(1)).tolist()
+    genesis.manual_seed(5)
+    assert before == [genesis.rand(3, 4).tolist() for _ in range(3)][-1]
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_draws_reach_all_that_see_the_memory(by_machine_code, seen):
+    for draw in DRAWS.values():
+        for _ in range(writing._OFTEN):
+            _, drawn = _drawn(draw, _own())
+        target, *others = SEEN[seen](_own())
+        genesis.manual_seed(5)
+        if seen in ("a leaf", "repeated"):
+            with pytest.raises(RuntimeError):
+                draw(target)
+            continue
+        draw(target)
+        kept = [t.tolist() for t in others if t is not None]
+        if target.shape == (3, 4):
+            assert target.tolist() == drawn
+        assert target._version > 0 and (seen != "NumPy" or kept == [drawn])
+
+
+def test_draws_of_examples_recordings_and_eager_code_are_not_made_at_once(by_machine_code, by_python):
+    x = _own()
+    for _ in range(writing._OFTEN):
+        x.uniform_().tolist()
+    with pytest.raises(RuntimeError, match="randomness"):
+        genesis.vmap(lambda one: one + x.uniform_())(genesis.zeros(2))
+    compiled = genesis.compile(lambda: x.uniform_())
+    genesis.manual_seed(3)
+    replays = [compiled().tolist() for _ in range(4)]
+    genesis.manual_seed(3)
+    assert [x.uniform_().tolist() for _ in range(4)] == replays
+    genesis.manual_seed(3)
+    genesis.debug.reset_stats()
+    with genesis.eager():
+        np.testing.assert_allclose(x.uniform_().tolist(), replays[0], rtol=1e-6)
+    assert genesis.debug.stats()["native_calls"] == 0
+    own = genesis.Generator(9)
+    assert x.uniform_(generator=own).tolist() == genesis.zeros(3, 4).uniform_(generator=genesis.Generator(9)).tolist()
+
+
 class _Program:
     """One program of random writes, views and looks, in one of the libraries."""
 
@@ -200,7 +288,7 @@ def test_what_a_handler_does_while_a_number_is_looked_up_comes_before_the_write(
             raise KeyboardInterrupt
         return element_pattern(value, dtype)
 
-    monkeypatch.setattr(writing._fills, "call", native("genesis_fill", writing._filled, interrupted))
+    monkeypatch.setattr(writing._fills, "call", native("genesis_fill", writing._filled, interrupted, writing._fills.others[1]))
     x.fill_(100.5)
     assert seen[0].tolist() == [[3.0] * 4] * 3 and x.tolist() == [[100.5] * 4] * 3
     with pytest.raises(KeyboardInterrupt):

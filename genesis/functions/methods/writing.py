@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from genesis.functions.comparison import finfo
 from genesis.functions.memory_order import is_row_major, memory_axes
 from genesis.functions.overrides import function, routed_method
-from genesis.functions.random_draws import chosen, drawn, drawn_pairs, in_order, integers, stream
-from genesis.ir.dtypes import bool_, float64, refuse_number
+from genesis.functions.random_draws import are_counted, chosen, drawn, drawn_pairs, in_order, integers, stream
+from genesis.ir.annotations import AnyFunction
+from genesis.ir.dtypes import DType, bool_, float64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.deferred import deferred
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.first_call import number_in
@@ -23,7 +27,15 @@ from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import move_storage, rederived, write
 from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.views import detach, view
-from genesis.tensor.writes_in_memory import set_in_memory
+from genesis.tensor.writes_in_memory import Draw, set_in_memory
+from genesis.tracing.state import thread_state
+
+if TYPE_CHECKING:
+    from genesis.functions.draw_programs import draw_program
+else:
+    draw_program = deferred("genesis.functions.draw_programs", "draw_program")
+
+_OFTEN, _MOST = 8, 1024  # draws of a kind and size before it has a program of its own; such sizes that are known
 
 
 @routed_method
@@ -48,10 +60,15 @@ def zero_(self: Tensor) -> Tensor:
     return _fills.call(self, 0) if self.__class__ is Tensor else self.fill_(0)  # type: ignore[no-any-return]
 
 
-def _filled(tensor: Tensor, value: Operand) -> Tensor:
-    """The tensor, with the values of another one or a number everywhere, by Python."""
+def _filled(tensor: Tensor, value: Operand | tuple[Any, ...]) -> Tensor:
+    """The tensor, with the values of another one, a number everywhere or a draw, by Python."""
     if isinstance(value, Tensor):
         return _copied(tensor, value)
+    if isinstance(value, tuple):
+        return tensor if _is_drawn_at_once(tensor, *value[:3]) else _drawn(tensor, *value[3:])
+    if tensor.__class__ is Tensor and tensor._base is None and tensor._array.memory is None:  # in place of the pending value
+        made = filled(value, tensor.shape, tensor.dtype, tensor.device, tensor)
+        return tensor if made is tensor else write(tensor, made)
     if set_in_memory(tensor, ..., value):
         return tensor
     target = tensor
@@ -77,7 +94,25 @@ def _copied(tensor: Tensor, source: Tensor) -> Tensor:
     return write(tensor, value)
 
 
-_fills = KnownCalls("genesis_fill", _filled, element_pattern)
+class _DrawPrograms(dict[tuple[str, DType, int], AnyFunction | None]):
+    """`draw_program` by its arguments: None, and not kept, until these have come often, as programs of many sizes cost more."""
+
+    def __init__(self) -> None:
+        self._asked: Counter[tuple[str, DType, int]] = Counter()
+
+    def __missing__(self, key: tuple[str, DType, int]) -> AnyFunction | None:
+        self._asked[key] += 1
+        if self._asked[key] < _OFTEN:
+            return None
+        if len(self._asked) > _MOST:
+            self.clear()
+            self._asked.clear()
+        self[key] = draw_program(*key)
+        return self[key]
+
+
+_programs = _DrawPrograms()
+_fills = KnownCalls("genesis_fill", _filled, element_pattern, _programs)  # type: ignore[arg-type]
 
 
 @function()
@@ -110,17 +145,37 @@ def _axes(tensor: Tensor) -> list[int]:
     return memory_axes(tensor) if stream(tensor.device) is not None else []
 
 
-def _draw_into(tensor: Tensor, kind: str, low: float, high: float, generator: Generator | None) -> Tensor:
-    """Fill a tensor with random numbers of the operation `kind`; tensor parameters are read."""
+def _draw_into(tensor: Tensor, kind: str, first: Any, second: Any, generator: Generator | None) -> Tensor:
+    """Fill a tensor with a draw: at once in memory that it alone owns (see `draw_program`), else by a program that repeats."""
+    factor, shift = (second - first, first) if kind == "uniform" else (second, first)
+    name = kind if (first, second) == (0.0, 1.0) else "scaled " + kind
+    draw = name, factor, shift, kind, first, second, generator
+    if generator is None and are_counted():
+        return _fills.call(tensor, draw)  # type: ignore[no-any-return]
+    return _drawn(tensor, *draw[3:])
+
+
+def _is_drawn_at_once(tensor: Tensor, name: str, factor: float, shift: float) -> bool:
+    """Draw into memory that a tensor gets of its own, if it had values in other memory; whether that was done."""
+    program = _programs.get((name, tensor.dtype, tensor.numel()))
+    if program is None or thread_state.eager or tensor._array.memory is None:
+        return False
+    return set_in_memory(tensor, ..., Draw(program, factor, shift))
+
+
+def _drawn(tensor: Tensor, kind: str, first: Any, second: Any, generator: Generator | None) -> Tensor:
+    """Fill a tensor with random numbers of the operation `kind`, or trials of a probability; tensor parameters are read."""
     shape, dtype, device = tensor.shape, tensor.dtype, tensor.device
+    settings: dict[str, Any] = {"device": device, "generator": generator}
+    if kind == "bernoulli":
+        return write(tensor, in_order(partial(chosen, p=second, dtype=dtype, **settings), shape, _axes(tensor)))
     if dtype.category < 2:
         raise ArgumentTypeError(f"{kind}_: wants a floating or complex tensor, got {dtype.name}")
-    low, high = low.item() if isinstance(low, Tensor) else low, high.item() if isinstance(high, Tensor) else high
+    numbers = [number.item() if isinstance(number, Tensor) else number for number in (first, second)]
     if stream(device) is None:
-        made = drawn(kind, shape, dtype, low, high, device=device, generator=generator, target=tensor)
+        made = drawn(kind, shape, dtype, *numbers, **settings, target=tensor)
         return tensor if made is tensor else write(tensor, made)
-    return write(tensor, in_order(
-        lambda extents: drawn(kind, extents, dtype, low, high, device=device, generator=generator), shape, memory_axes(tensor)))
+    return write(tensor, in_order(lambda size: drawn(kind, size, dtype, *numbers, **settings), shape, memory_axes(tensor)))
 
 
 @routed_method
@@ -148,8 +203,7 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
     if not isinstance(p, Tensor):
         if not 0 <= p <= 1:
             raise ArgumentError(f"bernoulli_: p is {p}; want 0 to 1")
-        draw = partial(chosen, p=p, dtype=self.dtype, device=self.device, generator=generator)
-        return write(self, in_order(draw, self.shape, _axes(self)))
+        return _draw_into(self, "bernoulli", 0.0, p, generator)
     dtype = p.dtype if p.is_floating_point() else None
     return self.copy_(drawn("uniform", self.shape, dtype, device=self.device, generator=generator) < p)
 

@@ -1,4 +1,4 @@
-"""Writes of a number, or another tensor's values, as LLVM IR: into memory that a tensor alone owns."""
+"""Writes of a number, of random ones, or of another tensor's values, as LLVM IR: into memory that a tensor alone owns."""
 
 MOST_BYTES = 1 << 18  # kernels write more, by several threads
 
@@ -31,11 +31,13 @@ define internal i1 @is_sole(ptr %objects, ptr %array, i32 %arrays) {
   ret i1 true
 }
 
-; 16 bytes of elements with a number; None if Python has to write it, null with an error. Of -0.0, Python's cache knows 0.0.
+; What writes a number: 16 bytes of elements; for a draw (kind, factor, shift), its function of memory and the two numbers. None
+; if Python has to write it, null with an error. Of -0.0, Python's cache knows 0.0.
 define internal ptr @pattern_for(ptr %objects, ptr %tensor, ptr %value) {
   load %objects: ALL_OBJECTS
   %asked = alloca [2 x ptr]
   %class = call ptr @class_of(ptr %value)
+  if ptr %class == %tuple.class: %draw
   if ptr %class == %int.class or ptr %class == %bool.class: %ask
   if ptr %class != %float.class: %unknown
   %real = call double @PyFloat_AsDouble(ptr %value)
@@ -50,6 +52,17 @@ ask:
   %pattern = call ptr @PyObject_Vectorcall(ptr %element.pattern, ptr %asked, i64 2, ptr null)
   drop %array
   ret ptr %pattern
+draw:
+  %drawn.array = call ptr @present_array(ptr %objects, ptr %tensor) else %unknown
+  get %drawn.node = Array.node of %drawn.array
+  get %drawn.shape, %drawn.dtype = Node.shape, dtype of %drawn.node
+  %kind = call ptr @PyTuple_GetItem(ptr %value, i64 0)
+  %number = call i64 @elements_of(ptr %drawn.shape)
+  %count = call ptr @PyLong_FromSsize_t(i64 %number)
+  %key = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %kind, ptr %drawn.dtype, ptr %count)
+  %program = call ptr @PyObject_GetItem(ptr %draw.programs, ptr %key)
+  drop %key, %count, %drawn.array
+  ret ptr %program
 unknown:
   call void @own(ptr %none)
   ret ptr %none
@@ -92,8 +105,9 @@ define internal i1 @copied(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr
   ret i1 true
 }
 
-; Write a pattern, or without one the values of a tensor, into the memory of an array; whether that was done.
+; Write a pattern or a draw, or without one the values of a tensor, into the memory of an array; whether that was done.
 define internal i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern) {
+  %numbers = alloca [4 x ptr]
   load %objects: ALL_OBJECTS
   get %memory, %node = Array.memory, node of %array
   get %shape, %dtype = Node.shape, dtype of %node
@@ -104,9 +118,21 @@ define internal i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern) {
   %count = call i64 @elements_of(ptr %shape)
   %bytes = mul i64 %count, %size
   if i64 %bytes ugt MOST_BYTES: ret i1 false
+  %value.class = call ptr @class_of(ptr %value)
+  if ptr %value.class == %tuple.class: %draw
   if ptr %pattern == %none: %copy
   call void @repeat(ptr %pattern, ptr %at, i64 %bytes)
   ret i1 true
+draw:
+  %factor = call ptr @PyTuple_GetItem(ptr %value, i64 1)
+  %shift = call ptr @PyTuple_GetItem(ptr %value, i64 2)
+  call ptr @put_all(ptr %numbers, ptr %memory, ptr %factor, ptr %shift, ptr null)
+  %drawn = call ptr @PyObject_Vectorcall(ptr %pattern, ptr %numbers, i64 3, ptr null)
+  drop %drawn
+  %is.drawn = icmp eq ptr %drawn, %none
+  if ptr %drawn != null: ret i1 %is.drawn
+  call void @PyErr_Clear()
+  ret i1 false
 copy:
   %is.copied = call i1 @copied(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes)
   ret i1 %is.copied
@@ -161,15 +187,16 @@ left:
   ret i32 1
 }
 
-; Fill memory that a tensor alone owns with a number, or a tensor's values. Python fills other memory. Finding the pattern may
-; run signal handlers, so it comes first.
+; Fill memory that a tensor alone owns with a number, random ones or a tensor's values. Python fills other memory. Finding the
+; pattern may run signal handlers, so it comes first.
 define internal ptr @fill(ptr %objects, ptr %given) {
   load %objects: ALL_OBJECTS
   load %given: 0 ptr tensor, 1 ptr value
-  thread %recorder, %deferred else ret ptr null
+  thread %recorder, %deferred, %eager else ret ptr null
   %class = call ptr @class_of(ptr %tensor)
   %value.class = call ptr @class_of(ptr %value)
-  unless ptr %recorder == %none and ptr %deferred == %false and ptr %class == %tensor.class: %python
+  %is.plain = icmp eq ptr %class, %tensor.class
+  unless ptr %recorder == %none and ptr %deferred == %false and ptr %eager == %false and %is.plain: %python
   %pattern = call ptr @pattern_for(ptr %objects, ptr %tensor, ptr %value) else ret ptr null
   if ptr %pattern == %none and ptr %value.class != %tensor.class: %unknown
   %missed = call i32 @filled(ptr %objects, ptr %tensor, ptr %value, ptr %pattern)

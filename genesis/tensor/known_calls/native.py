@@ -20,7 +20,6 @@ from genesis.runtime.memory import Buffer
 from genesis.tensor.handle import Storage, Tensor, plain_classes, spreading
 from genesis.tensor.known_calls.call_ir import module_ir
 from genesis.tracing.memory import Memory
-from genesis.tracing.scopes import innermost
 from genesis.tracing.source_line import inside
 from genesis.tracing.state import begun, open_trace, thread_state
 from genesis.tracing.trace import BUSY, LOCK, Array, Change, Trace, critical
@@ -31,7 +30,7 @@ _SLOTTED: dict[str, type] = {
 _ATTRIBUTES = (
     "_array", "_base", "_requires_grad", "_changes", "_seen", "_layout", "_storage", "_detached", "_untracked", "_element_map",
     "_keeps_derivation", "_retains_grad", "_is_inference", "deferred", "__dict__", "trace", "traces", "weight", "eager",
-    "multi_device", "grad_enabled", "recorder", "scope", "autocast", "f_code", "f_back", "f_lasti", "co_filename",
+    "multi_device", "grad_enabled", "recorder", "scope", "autocast", "co_filename",
 )
 _OBJECTS: dict[str, object] = {
     "tensor.class": Tensor, "array.class": Array, "memory.class": Memory, "storage.class": Storage, "change.class": Change,
@@ -45,13 +44,14 @@ _OBJECTS: dict[str, object] = {
     "looked.at": (bool_, float32, float64, int32, int64, uint8), "flush.hooks": FLUSH_HOOKS,
     "default.dtype": default_dtype, "plain.classes": plain_classes, "spreading": spreading, "inside.files": inside,
     "roots": roots, "begun": begun, "critical": critical, "prototype": Trace(), "thread.state": thread_state,
-    "innermost": innermost, "acquire": LOCK.acquire, "release": LOCK.release, "open.trace": open_trace,
+    "acquire": LOCK.acquire, "release": LOCK.release, "open.trace": open_trace,
     "get.frame": sys._getframe,
 }
 _IN_PYTHON = {  # functions that machine code may go on with
     "genesis_call": ("call.by.python", "continue.call", "token", "flush.long", "refuse.elements"),
     "genesis_look": ("look.by.python",),
-    "genesis_view": ("view.by.python", "placed.remembered"), "genesis_fill": ("fill.by.python", "element.pattern"),
+    "genesis_view": ("view.by.python", "placed.remembered"),
+    "genesis_fill": ("fill.by.python", "element.pattern", "draw.programs"),
 }
 
 

@@ -14,7 +14,7 @@ entry:
   br label %nobody
 look.at:
   %at = phi ptr [ %nearest, %entry ], [ %around, %back ]
-  %code = call ptr @PyObject_GetAttr(ptr %at, ptr %f_code.name)
+  %code = call ptr @PyFrame_GetCode(ptr %at)
   %file = call ptr @PyObject_GetAttr(ptr %code, ptr %co_filename.name)
   %is.inside = call ptr @PyObject_GetItem(ptr %inside.files, ptr %file)
   drop %file, %is.inside
@@ -22,15 +22,17 @@ look.at:
   if ptr %is.inside != %true: %found
 back:
   drop %code
-  %around = call ptr @PyObject_GetAttr(ptr %at, ptr %f_back.name)
+  %around = call ptr @PyFrame_GetBack(ptr %at)
   drop %at
-  if ptr %around != %none: %look.at
+  if ptr %around != null: %look.at
 nobody:
   call void @own(ptr %zero)
   store ptr %zero, ptr %offset.at
   ret ptr %none
 found:
-  %offset = call ptr @PyObject_GetAttr(ptr %at, ptr %f_lasti.name)
+  %instruction = call i32 @PyFrame_GetLasti(ptr %at)
+  %offset.number = sext i32 %instruction to i64
+  %offset = call ptr @PyLong_FromSsize_t(i64 %offset.number)
   drop %at
   store ptr %offset, ptr %offset.at
   ret ptr %code
@@ -62,13 +64,14 @@ define internal ptr @call_in_thread(ptr %objects, ptr %given) {
   %ended = alloca [4 x ptr]
   load %objects: ALL_OBJECTS
   %operation = load ptr, ptr %given
-  thread %recorder, %multi_device, %grad_enabled, %trace else ret ptr null
+  thread %recorder, %multi_device, %grad_enabled, %trace, %scope else ret ptr null
   if ptr %recorder == %none and ptr %multi_device == %false: %look
   %by.python = call ptr @PyObject_Vectorcall(ptr %call.by.python, ptr %given, i64 4, ptr null)
   ret ptr %by.python
 look:
   call void @own(ptr %trace)
   call void @own(ptr %grad_enabled)
+  call void @own(ptr %scope)
   if ptr %trace == %none: %open
 look.closed:
   get %is.closed = Trace.closed of %trace
@@ -82,11 +85,6 @@ enter:                                            ; signal handlers and finalize
   get %closed = Trace.closed of %entered
   call void @replace(ptr %closed.at, ptr %busy)
   store ptr null, ptr %offset.at
-  %scopes = call ptr @PyObject_GetAttr(ptr %innermost, ptr %dict.name) else %end
-scopes.found:
-  %scope = call ptr @PyDict_GetItemWithError(ptr %scopes, ptr %scope.name)
-  call void @own(ptr %scope)
-  drop %scopes
   %code = call ptr @user_line(ptr %objects, ptr %offset.at) else %end
 line.found:
   %offset = load ptr, ptr %offset.at
@@ -97,9 +95,8 @@ record:
   drop %mode
 
 end:                                              ; the trace is open again, unless the call has closed it
-  %result = phi ptr [ null, %enter ], [ null, %scopes.found ], [ null, %line.found ], [ %made, %record ]
-  %scope.held = phi ptr [ null, %enter ], [ %scope, %scopes.found ], [ %scope, %line.found ], [ %scope, %record ]
-  %code.held = phi ptr [ null, %enter ], [ null, %scopes.found ], [ %code, %line.found ], [ %code, %record ]
+  %result = phi ptr [ null, %enter ], [ null, %line.found ], [ %made, %record ]
+  %code.held = phi ptr [ null, %enter ], [ %code, %line.found ], [ %code, %record ]
   %offset.held = load ptr, ptr %offset.at
   get %closed.now = Trace.closed of %entered
   %is.busy = icmp eq ptr %closed.now, %busy
@@ -119,10 +116,10 @@ drop:
   drop %result
 leave:
   %left = phi ptr [ null, %end ], [ %result, %weigh ], [ %result, %long ], [ null, %drop ]
-  drop %code.held, %offset.held, %scope.held, %grad_enabled, %entered
+  drop %code.held, %offset.held, %scope, %grad_enabled, %entered
   ret ptr %left
 fail:
-  drop %grad_enabled
+  drop %scope, %grad_enabled
   ret ptr null
 }
 """
