@@ -13,6 +13,7 @@ from genesis.lower.index_map import PLAIN, AxisGroups
 from genesis.lower.kernel import Kernel, of_code
 from genesis.lower.target import Target
 from genesis.ops.layout import Layout
+from genesis.ops.loop_body import multiplications
 from genesis.ops.registry import PRIMITIVES
 
 
@@ -202,8 +203,7 @@ def estimate(nodes: Sequence[Node], stage: Stage, target: Target) -> Estimate:
                 flops += _operations_of(part)
                 continue
             nbytes += sum(nodes[value].nbytes for value in (*part.reads, *part.writes) if value not in private)
-            if isinstance(part, Product):
-                multiplied += part.flops
+            multiplied += part.flops if isinstance(part, Product) else 2 * multiplications(nodes, nodes[part.node])
     workers = target.threads if flops + multiplied / 3 > PARALLEL_COST else 1
     machine = target.at_work(workers)
     moving = nbytes / (machine.cache if nbytes <= machine.cached else machine.memory)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from genesis.functions.creation import zeros
 from genesis.ir.annotations import Tree
 from genesis.nn.module import Module
+from genesis.ops.loop_body import multiplications
 from genesis.pytree import leaves_of
 from genesis.runtime.installation import readable
 from genesis.tensor.handle import Tensor
@@ -138,10 +139,8 @@ def _multiplications(model: Module, inputs: Sequence[Tree], options: dict[str, T
         return None
     names, found = ScopeNames(), defaultdict[str, int](int)
     for index in range(start, len(trace.nodes)):
-        node = trace.nodes[index]
-        if node.op == "matmul":
-            path = names.path(trace.scope_of(index)).partition(".")[2]
-            found[path] += node.numel * trace.nodes[node.inputs[0]].shape[-1]
+        if count := multiplications(trace.nodes, trace.nodes[index]):
+            found[names.path(trace.scope_of(index)).partition(".")[2]] += count
     del result
     return found
 

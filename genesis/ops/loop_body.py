@@ -126,3 +126,11 @@ def reference(node: Node, *arrays: np.ndarray) -> np.ndarray:
         for each, value in zip(entries, found, strict=True):
             each.append(value)
     return np.concatenate([x.reshape(-1) for each in entries for x in (each[::-1] if reverse else each)])
+
+
+def multiplications(nodes: Sequence[Node], node: Node) -> int:
+    """The multiplications of a product, or of all steps of a loop over time; 0 for other nodes."""
+    if node.op == "time_loop":
+        body = body_of(node).nodes
+        return nodes[node.inputs[-1]].shape[0] * sum([multiplications(body, each) for each in body])
+    return node.numel * nodes[node.inputs[0]].shape[-1] if node.op == "matmul" else 0

@@ -9,7 +9,7 @@ from genesis import nn
 from genesis.ir import Graph
 from genesis.ir.dtypes import float64
 from genesis.ops.derive import derive
-from genesis.ops.loop_body import unrolled
+from genesis.ops.loop_body import multiplications, unrolled
 from genesis.ops.reference import evaluate
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.time_loop import time_loop
@@ -104,3 +104,11 @@ def test_transformations_are_torchs(name):
     _, tangent = genesis.func.jvp(lambda x: ours(x)[0], (genesis.tensor(x),), (genesis.tensor(direction),))
     expected = torch.autograd.functional.jvp(lambda x: theirs(x)[0], torch.tensor(x), torch.tensor(direction))[1]
     assert_close(tangent, expected, name, scale=10)
+
+
+def test_multiplications_of_all_steps_are_counted():
+    trace = Graph()
+    shapes = (7, 2, 12), (2, 3), (2, 3), (12, 3)
+    given, h, c, weight = [trace.add("input", (), shape, float64) for shape in shapes]
+    OPERATIONS["recurrent"](given, (h, c), [weight, None, None], "LSTM")
+    assert sum(multiplications(trace.nodes, node) for node in trace.nodes) == 7 * 2 * 3 * 12

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.execution.plan import held_arrays
+from genesis.ops.loop_body import multiplications
 from genesis.tracing.scopes import ScopeNames
 from genesis.tracing.state import unflushed
 from genesis.tracing.trace import Trace
@@ -94,9 +95,9 @@ class FlopCounterMode:
             if index not in read and trace.derived_from(index) != (trace, index):
                 continue
             read.update(node.inputs)
-            if node.op != "matmul":
+            flops = 2 * multiplications(trace.nodes, node)
+            if not flops:
                 continue
-            flops = 2 * node.numel * trace.nodes[node.inputs[0]].shape[-1]
             parts = self._names.path(trace.scope_of(index)).split(".")
             for path in {"Global", *[".".join(parts[: k + 1]) for k in range(len(parts)) if parts[0]]}:
-                self.flop_counts[path]["mm" if len(node.shape) == 2 else "bmm"] += flops
+                self.flop_counts[path]["bmm" if len(node.shape) > 2 else "mm"] += flops
