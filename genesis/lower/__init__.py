@@ -16,6 +16,7 @@ from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.group import Decisions
 from genesis.lower.join_batches import join_batches
 from genesis.lower.join_concats import join_concats
+from genesis.lower.join_products import join_products
 from genesis.lower.copies import layout_of
 from genesis.lower.legalize import force_materialized, legalize
 from genesis.lower.lower_concat import lower_concat
@@ -66,6 +67,7 @@ def lower(
     graph = simplify(real.nodes, real.outputs)
     graph = graph._replace(origins=[real.origins[i] for i in graph.origins])
     graph = reorder(pool_first(share_decompositions(apply_formulas(graph, target.native))))
+    graph = join_products(graph)
     if not target.strided:
         graph = join_batches(winograd(graph, target.pairs))
     graph = join_concats(lower_concat(graph))

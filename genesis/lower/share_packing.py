@@ -1,13 +1,14 @@
-"""Shared packing: what a loop over time multiplies by in each step is packed once for all of them.
+"""Shared packing: a right operand of many products of few rows is packed once for all of them.
 
-Before: a simplified graph. After: such a constant is a copy in strips, the format in which products on the CPU pack a right
-operand: for each term, the strip's columns side by side. The recurrent weights of a layer are such matrices: each step would
-pack them again, for only a batch of rows.
+Before: a simplified graph. After: such an operand is a view of a copy in strips, the format in which products on the CPU pack
+it: for each term, the strip's columns side by side. The recurrent weights of a layer or a cell are such matrices: each step
+would pack them again, for only a batch of rows. A loop over time takes the copy itself as its constant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from genesis.ir.graph import Graph, Node, Value
@@ -17,12 +18,32 @@ from genesis.ops.loop_body import body_of, closed, is_transposed
 from genesis.ops.views import permute_value, reshape_value
 
 FEW_ROWS = 64  # for so few, packing takes more than a tenth of a product's time
+LEAST_PRODUCTS = 4  # that repay a copy written to memory
 
 
 def share_packing(graph: Simplified, strip: int) -> Simplified:
-    """The graph with constants of loops packed once, in strips of `strip` bytes of columns."""
-    loops = [index for index, node in enumerate(graph.nodes) if node.op == "time_loop" and strip]
-    return with_replaced(graph, dict.fromkeys(loops, partial(_loop_over_strips, strip))) if loops else graph
+    """The graph with shared right operands packed once, in strips of `strip` bytes of columns."""
+    nodes = graph.nodes
+    instead: dict[int, Callable[[Rewriting, Node], Value | None]] = {}
+    products: dict[int, list[int]] = defaultdict(list)  # right operand -> the products
+    for index, node in enumerate(nodes):
+        if node.op == "matmul" and strip:
+            products[node.inputs[1]].append(index)
+        elif node.op == "time_loop" and strip:
+            instead[index] = partial(_loop_over_strips, strip)
+    packed: dict[int, Value] = {}
+
+    def with_strips(result: Rewriting, node: Node) -> Value:
+        left, right = node.inputs
+        if right not in packed:
+            packed[right] = _unpacked(_in_strips(result.value(right), strip // node.dtype.itemsize))
+        return result.value(result.append(node.renumbered((left, packed[right].index))))
+
+    for each in products.values():
+        if len(each) >= LEAST_PRODUCTS:
+            few = [index for index in each if _packs(nodes, nodes[index], strip // nodes[index].dtype.itemsize)]
+            instead |= dict.fromkeys(few if len(few) >= LEAST_PRODUCTS else (), with_strips)
+    return with_replaced(graph, instead) if instead else graph
 
 
 def _packs(nodes: Sequence[Node], node: Node, columns: int) -> bool:
