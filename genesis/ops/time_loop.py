@@ -52,12 +52,12 @@ def time_loop(
 
 # ---- the derivative ----
 class _Derivative(NamedTuple):
-    """The body of the derivative, the `sources` of its inputs, the stack of each sequence's cotangent, and what a constant's
-    cotangent is of (see `_total`)."""
+    """The body of the derivative, the `sources` of its inputs and of the sequences' cotangents, and what constants' cotangents
+    are computed of (see `_terms`)."""
 
     body: Body
     sources: tuple[_Source, ...]
-    sequences: Mapping[int, int]
+    sequences: Mapping[int, _Source]
     constants: Mapping[int, Any]
 
 
@@ -111,10 +111,11 @@ def _derivative(body: Body, states: tuple[bool, ...], stacks: tuple[bool, ...]) 
     for i, g in terms:
         seeds[i] = seeds[i] + g if i in seeds else g
     ends, _, _ = derive(nodes, seeds, graph, value_of)
-    following = [ends.get(i) or expand(graph.constant(0, nodes[i].dtype), nodes[i].shape) for i in range(body.constants, first)]
+    following = [ends[i] if i in ends else expand(graph.constant(0, nodes[i].dtype), nodes[i].shape)
+                 for i in range(body.constants, first)]
     stacked: dict[int, Value] = {}
 
-    def stack(x: Value) -> tuple[str, int]:
+    def stack(x: Value) -> _Source:
         """Where all rows of `x` will be."""
         source = next((source for source, value in inputs.items() if value.index == x.index), ("", 0))
         if source[0] in ("", "carry", "constant"):
@@ -122,14 +123,14 @@ def _derivative(body: Body, states: tuple[bool, ...], stacks: tuple[bool, ...]) 
             return "stacked", [*stacked].index(x.index)
         return source
 
-    sequences = {index - first: stack(ends[index])[1] for index in ends if index >= first}
+    sequences = {index - first: stack(ends[index]) for index in ends if index >= first}
     constants = {index: _terms(ends[index], stack) for index in ends if index < body.constants}
     return _ordered(graph, inputs, following, [*stacked.values()], sequences, constants)
 
 
 def _ordered(
     graph: Graph, inputs: Mapping[_Source, Value], following: Sequence[Value], stacked: Sequence[Value],
-    sequences: Mapping[int, int], constants: Mapping[int, Any],
+    sequences: Mapping[int, _Source], constants: Mapping[int, Any],
 ) -> _Derivative:
     """The derivative with those inputs that are read, in the order of a body's."""
     needed = {value.index for value in (*following, *stacked)}
@@ -145,7 +146,7 @@ def _ordered(
     return _Derivative(body, sources, sequences, constants)
 
 
-def _terms(x: Value, stack: Callable[[Value], tuple[str, int]]) -> Any:
+def _terms(x: Value, stack: Callable[[Value], _Source]) -> Any:
     """What the sum of `x` over all steps is computed of: ("product", rows, rows), ("sum", axes, rows), ("add", terms, terms),
     ("view", layout, terms)."""
     node, nodes = x.node, x.graph.nodes
@@ -161,14 +162,14 @@ def _terms(x: Value, stack: Callable[[Value], tuple[str, int]]) -> Any:
     return "sum", (), stack(x)
 
 
-def _read(terms: Any) -> list[tuple[str, int]]:
+def _read(terms: Any) -> list[_Source]:
     """The rows that terms are computed of."""
     kind, *parts = terms
     return [*parts] if kind == "product" else [parts[1]] if kind == "sum" else [
         source for part in parts[kind == "view" :] for source in _read(part)]
 
 
-def _total(terms: Any, rows: Callable[[tuple[str, int]], Value]) -> Value:
+def _total(terms: Any, rows: Callable[[_Source], Value]) -> Value:
     kind, *parts = terms
     if kind == "add":
         return _total(parts[0], rows) + _total(parts[1], rows)
@@ -184,8 +185,7 @@ def _total(terms: Any, rows: Callable[[tuple[str, int]], Value]) -> Value:
 def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     node, body, steps, graph = y.node, body_of(y.node), inputs[-1].shape[0], g.graph
     reverse, count = node.attrs["reverse"], len(body.following)
-    read = graph.value(y.index)
-    states, stacks = parts_of(read, body, steps)
+    states, stacks = parts_of(graph.value(y.index), body, steps)
     places, leaves = body.places(steps), [*_leaves(g)]
     first, last = (steps, 0) if reverse else (0, steps)  # entries of a state
     carried: list[Value] = []
@@ -193,10 +193,10 @@ def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     given: dict[_Source, Value | None] = {}
     for k, (offset, shape) in enumerate(places[:count]):
         size = numel(shape[1:])
-        at_last = [leaf for leaf in leaves if _lies_in(leaf, offset + last * size, size)]
-        others = [leaf for leaf in leaves if leaf not in at_last]
-        zero = expand(graph.constant(0, g.dtype), shape[1:])
-        carried.append(_between(at_last, offset + last * size, shape[1:]) or zero)
+        at_last, others = [[leaf for leaf in leaves if _lies_in(leaf, offset + last * size, size) is there]
+                           for there in (True, False)]
+        found_last = _between(at_last, offset + last * size, shape[1:])
+        carried.append(expand(graph.constant(0, g.dtype), shape[1:]) if found_last is None else found_last)
         initial.append(_between(others, offset + first * size, shape[1:]))
         given["of state", k] = _between(others, offset + (0 if reverse else size), (steps, *shape[1:]))
     for k, (offset, shape) in enumerate(places[count:]):
@@ -206,6 +206,8 @@ def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
 
     def rows(source: _Source) -> Value:
         kind, number = source
+        if kind == "stacked":
+            return stacked[number]
         if kind in ("before", "after"):
             low = int((kind == "after") is not reverse)
             return slice_value(states[number], 0, low, low + steps)
@@ -217,11 +219,10 @@ def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     sources = [carried[number] if kind == "carry" else rows((kind, number)) for kind, number in found.sources]
     result = loop_node(found.body, sources, not reverse)
     back, stacked = parts_of(result, found.body, steps)
-    totals = {k: _total(terms, lambda at: stacked[at[1]] if at[0] == "stacked" else rows(at))
-              for k, terms in found.constants.items()}
+    totals = {k: _total(terms, rows) for k, terms in found.constants.items()}
     to_carries = [row(s, steps if reverse else 0) for s in back]
     to_carries = [value if more is None else value + more for value, more in zip(to_carries, initial, strict=True)]
-    to_sequences = [stacked[found.sequences[k]] if k in found.sequences else None
+    to_sequences = [rows(found.sequences[k]) if k in found.sequences else None
                     for k in range(len(inputs) - body.first_sequence)]
     return (*[totals.get(k) for k in range(body.constants)], *to_carries, *to_sequences)
 
@@ -230,19 +231,19 @@ _Leaf = tuple[int, Value]  # the first element, and the elements from there on, 
 
 
 def _leaves(g: Value) -> Iterator[_Leaf]:
-    """The terms of a cotangent."""
+    """The terms of a cotangent, in which parts of parts are put into zeros."""
     node, value = g.node, g.graph.value
     if node.op == "add":
         for i in node.inputs:
             yield from _leaves(value(i))
-        return
-    if node.op == "put" and Layout(node.attrs["shape"], node.attrs["strides"], 0).is_contiguous:
-        base, x = map(value, node.inputs)
-        if _is_zero(base):
-            yield node.attrs["offset"], reshape_value(x, (numel(x.shape),))
-            return
-    if not _is_zero(g):
-        yield 0, g
+    elif node.op == "view" and layout_in(node).is_contiguous and node.numel == value(node.inputs[0]).node.numel:
+        yield from _leaves(value(node.inputs[0]))
+    elif (node.op == "put" and Layout(node.attrs["shape"], node.attrs["strides"], 0).is_contiguous
+          and _is_zero(value(node.inputs[0]))):
+        for first, x in _leaves(value(node.inputs[1])):
+            yield node.attrs["offset"] + first, x
+    elif not _is_zero(g):
+        yield 0, reshape_value(g, (node.numel,))
 
 
 def _is_zero(x: Value) -> bool:

@@ -20,11 +20,11 @@ GIVEN = [RANDOM.normal(size=shape) for shape in ((3, 3), (3,), (2, 3), (2, 3), (
 
 
 def step(constants, carries, rows):
-    """Two carries, the second without a product; one stack is a carried value, the other is not."""
+    """Two carries, the second without a product; stacks that are carried, read, constant, and none of these."""
     (weight, bias), (h, c), (x, gate) = constants, carries, rows
     fresh = OPERATIONS["tanh"](OPERATIONS["linear"](h, weight, bias) + x * c)
     kept = c * gate + fresh
-    return [fresh, kept], [OPERATIONS["sigmoid"](kept) * h * bias, fresh]
+    return [fresh, kept], [OPERATIONS["sigmoid"](kept) * h * bias, fresh, gate, bias * 1]
 
 
 def squares(graph, values):
