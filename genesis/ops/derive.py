@@ -6,7 +6,7 @@ backwards once; each node's rule is the row in `genesis.ops.PRIMITIVES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.complex_values import HOLOMORPHIC, conjugated
@@ -76,7 +76,7 @@ def derive(
         grads = [
             (i, grad) for i, grad in zip(node.inputs, answers, strict=True) if grad is not None and nodes[i].differentiable
         ]
-        taken = _needed(graph, start, [grad.index for _, grad in grads])
+        taken = needed(graph, [grad.index for _, grad in grads], start)  # a rule may add unneeded nodes
         seen = [i for i, value in zip((index, *node.inputs), read, strict=True) if value.index in taken]
         if seen and not (node.op == "where" and seen == [node.inputs[0]] and _is_constant(nodes, seen[0])):  # all is replaced
             reads[index] = tuple(seen)
@@ -97,10 +97,10 @@ def _is_constant(nodes: Sequence[Node], index: int) -> bool:
     return nodes[index].op == "constant"
 
 
-def _needed(graph: Graph, start: int, ends: Sequence[int]) -> set[int]:
-    """`ends`, and the nodes from `start` on that they depend on. (A rule may add unneeded nodes.)"""
-    needed = set(ends)
+def needed(graph: Graph, ends: Iterable[int], start: int = 0) -> set[int]:
+    """`ends`, and the nodes from `start` on that they depend on."""
+    found = set(ends)
     for index in range(len(graph) - 1, start - 1, -1):
-        if index in needed:
-            needed.update(graph.nodes[index].inputs)
-    return needed
+        if index in found:
+            found.update(graph.nodes[index].inputs)
+    return found

@@ -18,6 +18,7 @@ from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import NAMED
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import Shape, numel
+from genesis.ops.derive import needed
 from genesis.ops.joining import cat
 from genesis.ops.layout import Layout, contiguous_layout, layout_in
 from genesis.ops.reference import evaluate
@@ -63,12 +64,8 @@ def _decoded(encoded: Sequence[Any], *others: Any) -> Body:
 
 def closed(graph: Graph, inputs: Sequence[Value], constants: int, following: Sequence[Value], stacked: Sequence[Value]) -> Body:
     """The body that computes `following` and `stacked` of `inputs`, without other nodes."""
-    needed = {value.index for value in (*following, *stacked)}
-    for index in range(len(graph) - 1, -1, -1):
-        if index in needed:
-            needed.update(graph.nodes[index].inputs)
     order = [value.index for value in inputs]
-    order += sorted(needed.difference(order))
+    order += sorted(needed(graph, [value.index for value in (*following, *stacked)]).difference(order))
     moved = {index: position for position, index in enumerate(order)}
     nodes = tuple([graph.nodes[i].renumbered(tuple([moved[j] for j in graph.nodes[i].inputs])) for i in order])
     return Body(nodes, constants, *[tuple([moved[v.index] for v in values]) for values in (following, stacked)])
@@ -116,16 +113,10 @@ def unrolled(node: Node, *inputs: Value) -> Value:
 
 
 def reference(node: Node, *arrays: np.ndarray) -> np.ndarray:
-    body, steps, reverse = body_of(node), len(arrays[-1]), node.attrs["reverse"]
-    carries, sequences = [*arrays[body.constants : body.first_sequence]], arrays[body.first_sequence :]
-    entries = [[carry] for carry in carries] + [[] for _ in body.stacked]
-    for at in reversed(range(steps)) if reverse else range(steps):
-        given = dict(enumerate([*arrays[: body.constants], *carries, *[x[at] for x in sequences]]))
-        found = evaluate(body.nodes, [*body.following, *body.stacked], given)
-        carries = found[: len(carries)]
-        for each, value in zip(entries, found, strict=True):
-            each.append(value)
-    return np.concatenate([x.reshape(-1) for each in entries for x in (each[::-1] if reverse else each)])
+    graph = Graph(grad_enabled=False)
+    given = zip(body_of(node).nodes, arrays, strict=False)
+    inputs = [graph.add("input", (), array.shape, each.dtype) for each, array in given]
+    return evaluate(graph.nodes, [unrolled(node, *inputs).index], dict(enumerate(arrays)))[0]
 
 
 def multiplications(nodes: Sequence[Node], node: Node) -> int:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.contraction import product, swapped
-from genesis.ops.derive import derive
+from genesis.ops.derive import derive, needed
 from genesis.ops.layout import Layout, layout_in
 from genesis.ops.loop_body import Body, body_of, closed, is_transposed, loop_node, parts_of, reference, row, unrolled
 from genesis.ops.reduction import sum
@@ -133,13 +133,10 @@ def _ordered(
     sequences: Mapping[int, _Source], constants: Mapping[int, Any],
 ) -> _Derivative:
     """The derivative with those inputs that are read, in the order of a body's."""
-    needed = {value.index for value in (*following, *stacked)}
-    for index in range(len(graph) - 1, -1, -1):
-        if index in needed:
-            needed.update(graph.nodes[index].inputs)
+    read = needed(graph, [value.index for value in (*following, *stacked)])
     groups = ["constant"], ["carry"], ["before", "after", "sequence", "stack", "of state", "of stack"]
     fixed, carries, rows = [
-        [source for source in inputs if source[0] in kinds and (inputs[source].index in needed or source[0] == "carry")]
+        [source for source in inputs if source[0] in kinds and (inputs[source].index in read or source[0] == "carry")]
         for kinds in groups]
     sources = (*fixed, *carries, *rows)
     body = closed(graph, [inputs[source] for source in sources], len(fixed), following, stacked)

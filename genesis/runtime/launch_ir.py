@@ -1,7 +1,8 @@
 """A launch as LLVM IR: alone, by the team, or launches that are repeated.
 
     moving      {address of a word, slot, byte offset, bytes further each time}
-    repeat      {null, number of launches, launches, times, number of moving words, 0 chunks, moving words}: for a launch
+    repeat      {null, number of launches, launches, times, number of moving words, 0 chunks, 0}: for a launch; the moving
+                words follow its launches
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _LAUNCH = """
 ; Run a launch. Of launches that are repeated, one that sets the fault record is the last.
 define internal void @run_launch(ptr %team, ptr %launch, ptr %slots, ptr %fault) {
 entry:
-  load %launch: 1 i64 count, 2 ptr inside, 3 i64 times, 4 i64 moving.count, 5 i64 chunks, 6 ptr moving.words
+  load %launch: 1 i64 count, 2 ptr inside, 3 i64 times, 4 i64 moving.count, 5 i64 chunks
+  %moving.words = getelementptr %launch, ptr %inside, i64 %count
   if i64 %chunks == 0: %rounds
   PARALLEL
   call void @run_chunk(ptr %launch, i64 0, i64 0)

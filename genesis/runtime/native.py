@@ -273,9 +273,7 @@ class ProgramLayout:
                 self.relocations.append((len(words), word.number + RUN_SLOTS, _bits(word.offset)))
                 words.append(0)
             elif type(word) is MovingSlot and 0 <= word.number < self._slots:
-                at = len(words), word.number + RUN_SLOTS, _bits(word.offset)
-                self.relocations.append(at)
-                self._moving.append((*at, _bits(word.stride)))
+                self._moving.append((len(words), word.number + RUN_SLOTS, _bits(word.offset), _bits(word.stride)))
                 words.append(0)
             elif type(word) is Symbol:
                 self.symbols[len(words)] = word.name
@@ -307,26 +305,22 @@ class ProgramLayout:
         records = [self._repeated(launch) if isinstance(launch, Repeat) else
                    (launch.kernel, len(launch.blocks), self.table(launch.blocks), *_chunks(launch)) for launch in launches]
         launches_at = len(words)
-        for launch, (kernel, count, table, *division, last) in zip(launches, records, strict=True):
+        for kernel, count, table, *division in records:
             if isinstance(kernel, Symbol):
                 self.symbols[len(words)] = kernel.name
             words += (0 if isinstance(kernel, Symbol) else kernel, count)
             self._point_to(table)
             words += division
-            if isinstance(launch, Repeat):
-                self._point_to(last)
-            else:
-                words.append(last)
         return launches_at
 
     def _repeated(self, repeat: Repeat) -> tuple[int, ...]:
-        """The words of a repeat; the third and the last are indices, of the launches and of the words that move."""
-        inside, moving, at = self.launches(repeat.launches), self._moving, len(self.words)
+        """The words of a repeat; the third is the index of the launches, which the words that move follow."""
+        inside, moving = self.launches(repeat.launches), self._moving
         self._moving = []
         for word, *rest in moving:
             self._point_to(word)
             self.words += rest
-        return 0, len(repeat.launches), inside, repeat.times, len(moving), 0, at
+        return 0, len(repeat.launches), inside, repeat.times, len(moving), 0, 0
 
     def end(self, launches: Sequence[Launch]) -> None:
         """Lay out the launches, tables and relocations."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from genesis.codegen.cpu.target import target
 from genesis.codegen.segment import SlotMap
@@ -21,14 +21,8 @@ from genesis.ops.loop_body import Body, body_of
 from genesis.runtime.determinism import planned_threads
 from genesis.runtime.native import Addresses, Launch, MovingSlot, Repeat, Slot
 
+_Place = Slot | MovingSlot  # of a value in the first step
 LaunchesOf = Callable[[Sequence[Node], Stage, SlotMap, Addresses, int], "list[Launch] | None"]
-
-
-class _Moving(NamedTuple):
-    """Where a value lies in the first step, and the bytes from there to the next."""
-
-    start: Slot
-    stride: int = 0
 
 
 def programs_of(node: Node, threads: int) -> tuple[Lowered, Lowered]:
@@ -51,28 +45,24 @@ def launches(
 ) -> list[Launch]:
     """The launches of a loop; `launches_of` gives those of a stage."""
     node, reverse = nodes[call.node], nodes[call.node].attrs["reverse"]
-    body, size, count = body_of(node), node.dtype.itemsize, len(body_of(node).following)
-    layouts = [layout for _, layout in call.operands]
-    steps = layouts[-1].shape[0]
+    body, size, steps = body_of(node), node.dtype.itemsize, nodes[node.inputs[-1]].shape[0]
+    count, first = len(body.following), body.first_sequence
     operands = [slots.address(base, layout.offset * nodes[base].dtype.itemsize) for base, layout in call.operands]
 
-    def rows(start: Slot, nbytes: int, first: int = 0) -> _Moving:
-        """Rows of so many bytes, of which `first` comes before the loop's."""
-        at = first + steps - 1 if reverse else first
-        return _Moving(Slot(start.number, start.offset + at * nbytes), -nbytes if reverse else nbytes)
+    def rows(start: Slot, nbytes: int, skipped: int = 0) -> MovingSlot:
+        """Rows of so many bytes, without those `skipped` before the loop's."""
+        at = skipped + steps - 1 if reverse else skipped
+        return MovingSlot(start.number, start.offset + at * nbytes, -nbytes if reverse else nbytes)
 
     places = [(slots.address(call.node, offset * size), numel(shape[1:]) * size) for offset, shape in body.places(steps)]
     states, stacks = places[:count], places[count:]
-    given = [_Moving(operand) for operand in operands[: body.constants]]
-    given += [rows(*state, int(reverse)) for state in states]
-    for (base, _), layout, operand in [*zip(call.operands, layouts, operands, strict=True)][body.first_sequence :]:
-        given.append(rows(operand, numel(layout.shape[1:]) * nodes[base].dtype.itemsize))
+    sequences = [rows(start, each.nbytes) for start, each in zip(operands[first:], body.nodes[first:], strict=False)]
+    given = [*operands[: body.constants], *[rows(*state, int(reverse)) for state in states], *sequences]
     results = [rows(*state, int(not reverse)) for state in states] + [rows(*stack) for stack in stacks]
-    initial = [_Moving(Slot(start.number, start.offset + (steps * nbytes if reverse else 0))) for start, nbytes in states]
+    initial = [Slot(start.number, start.offset + (steps * nbytes if reverse else 0)) for start, nbytes in states]
     copies, step = programs_of(node, threads)
-    carried = [_Moving(operand) for operand in operands[body.constants : body.first_sequence]]
 
-    def launched(program: Lowered, inputs: list[_Moving], outputs: list[_Moving]) -> list[Any]:
+    def launched(program: Lowered, inputs: Sequence[_Place], outputs: Sequence[_Place]) -> list[Any]:
         own, found = _StepSlots(slots, program, inputs, outputs), []
         for stage in program.schedule.stages:
             made = launches_of(program.nodes, stage, own, addresses, threads)
@@ -80,13 +70,13 @@ def launches(
             found += made
         return found
 
-    return [*launched(copies, carried, initial), Repeat(launched(step, given, results), steps)]
+    return [*launched(copies, operands[body.constants : first], initial), Repeat(launched(step, given, results), steps)]
 
 
 class _StepSlots(SlotMap):
     """The slots of a step within its program."""
 
-    def __init__(self, outer: SlotMap, program: Lowered, inputs: Sequence[_Moving], outputs: Sequence[_Moving]) -> None:
+    def __init__(self, outer: SlotMap, program: Lowered, inputs: Sequence[_Place], outputs: Sequence[_Place]) -> None:
         super().__init__(program.schedule, outer.arena_slot, outer.output_slot, outer.scalar_slot)
         self._outer, self.is_portable, self.once = outer, outer.is_portable, outer.once  # type: ignore[method-assign]
         self.room, self.table, self.made_table = outer.room, outer.table, outer.made_table  # type: ignore[method-assign]
@@ -97,8 +87,8 @@ class _StepSlots(SlotMap):
         kind, position = self.schedule.locations[value]
         if kind == "arena":
             return self._in_arena(position + offset)
-        (number, start), stride = self._places[kind][position]
-        return MovingSlot(number, start + offset, stride) if stride else Slot(number, start + offset)
+        place = self._places[kind][position]
+        return place._replace(offset=place.offset + offset)
 
     def _in_arena(self, offset: int) -> Slot:
         return self._outer._behind_arena(offset, 0)
