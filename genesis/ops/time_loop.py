@@ -7,7 +7,7 @@ remains is one product or sum over all steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -183,7 +183,7 @@ def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     node, body, steps, graph = y.node, body_of(y.node), inputs[-1].shape[0], g.graph
     reverse, count = node.attrs["reverse"], len(body.following)
     states, stacks = parts_of(graph.value(y.index), body, steps)
-    places, leaves = body.places(steps), [*_leaves(g)]
+    places, leaves = body.places(steps), _leaves(g)
     first, last = (steps, 0) if reverse else (0, steps)  # entries of a state
     carried: list[Value] = []
     initial: list[Value | None] = []
@@ -227,20 +227,25 @@ def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
 _Leaf = tuple[int, Value]  # the first element, and the elements from there on, of a value that is zero elsewhere
 
 
-def _leaves(g: Value) -> Iterator[_Leaf]:
-    """The terms of a cotangent, in which parts of parts are put into zeros."""
-    node, value = g.node, g.graph.value
-    if node.op == "add":
-        for i in node.inputs:
-            yield from _leaves(value(i))
-    elif node.op == "view" and layout_in(node).is_contiguous and node.numel == value(node.inputs[0]).node.numel:
-        yield from _leaves(value(node.inputs[0]))
-    elif (node.op == "put" and Layout(node.attrs["shape"], node.attrs["strides"], 0).is_contiguous
-          and _is_zero(value(node.inputs[0]))):
-        for first, x in _leaves(value(node.inputs[1])):
-            yield node.attrs["offset"] + first, x
-    elif not _is_zero(g):
-        yield 0, reshape_value(g, (node.numel,))
+def _leaves(g: Value) -> list[_Leaf]:
+    """The terms of a cotangent, in which parts of parts are put into zeros; itself if it has a sum twice."""
+    graph, pending, sums, found = g.graph, [(g.index, 0)], set[int](), list[_Leaf]()
+    while pending:
+        index, first = pending.pop()
+        node, x = graph.nodes[index], graph.value(index)
+        if index in sums:
+            return [(0, reshape_value(g, (g.node.numel,)))]
+        if node.op == "add":
+            sums.add(index)
+            pending += [(i, first) for i in node.inputs]
+        elif node.op == "view" and layout_in(node).is_contiguous and node.numel == graph.nodes[node.inputs[0]].numel:
+            pending.append((node.inputs[0], first))
+        elif (node.op == "put" and Layout(node.attrs["shape"], node.attrs["strides"], 0).is_contiguous
+              and _is_zero(graph.value(node.inputs[0]))):
+            pending.append((node.inputs[1], first + node.attrs["offset"]))
+        elif not _is_zero(x):
+            found.append((first, reshape_value(x, (node.numel,))))
+    return found
 
 
 def _is_zero(x: Value) -> bool:

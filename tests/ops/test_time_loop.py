@@ -112,3 +112,22 @@ def test_multiplications_of_all_steps_are_counted():
     given, h, c, weight = [trace.add("input", (), shape, float64) for shape in shapes]
     OPERATIONS["recurrent"](given, (h, c), [weight, None, None], "LSTM")
     assert sum(multiplications(trace.nodes, node) for node in trace.nodes) == 7 * 2 * 3 * 12
+
+
+@pytest.mark.parametrize("doublings, rows", [(0, 1100), (40, 2)])
+def test_cotangents_of_many_terms_are_those_of_one(doublings, rows):
+    """Of rows that are read one by one, or of a sum of sums."""
+    random, found = np.random.default_rng(0), []
+    arrays = [random.normal(size=shape) * 0.5 for shape in ((rows, 1, 2), (1, 2), (2, 2))]
+    for apart in (False, True):
+        graph = Graph()
+        given, h, weight = inputs = [graph.add("input", (), array.shape, float64, {}, True) for array in arrays]
+        y, _ = OPERATIONS["recurrent"](given, (h,), [weight, None, None], "RNN_TANH")
+        for _ in range(doublings if apart else 0):
+            y = y + y
+        terms = [OPERATIONS["select"](y, 0, k) for k in range(rows)] if apart else [y]
+        total = sum([OPERATIONS["sum"](x * x) for x in terms], graph.constant(0.0, float64))
+        ends, _, _ = derive([*graph.nodes], {total.index: graph.constant(1.0, float64)}, graph, graph.value)
+        found.append(evaluate(graph.nodes, [ends[value.index].index for value in inputs], dict(enumerate(arrays))))
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here * 4.0**doublings, rtol=1e-9)
