@@ -17,6 +17,7 @@ from typing import Any as _Any
 
 from genesis.runtime import loaded_source as _comes_before_all_others  # it notes the time
 # isort: split
+from genesis.runtime import moved_modules as _moved_modules
 from genesis.runtime.references import collector_paused as _collector_paused
 from genesis.runtime.references import grow_old as _grow_old
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any
 
@@ -118,14 +118,14 @@ class _WithArguments:
 
 def takes_sizes(module: Module, *names: str) -> None:
     """Let buffers take their sizes from a loaded state dict: they have a number for each observed channel."""
-    def resize(module: Module, state: Mapping[str, Any], prefix: str, *others: Any) -> None:
-        for name in names:
-            found = state.get(prefix + name)
-            if isinstance(found, Tensor):
-                former = getattr(module, name)
-                setattr(module, name, former.new_zeros(found.shape))
+    module.register_load_state_dict_pre_hook(functools.partial(_take_sizes, names))
 
-    module.register_load_state_dict_pre_hook(resize)
+
+def _take_sizes(names: Iterable[str], module: Module, state: Mapping[str, Any], prefix: str, *others: Any) -> None:
+    for name in names:
+        found = state.get(prefix + name)
+        if isinstance(found, Tensor):
+            setattr(module, name, getattr(module, name).new_zeros(found.shape))
 
 
 class Configured(Module):
@@ -184,6 +184,15 @@ class _RangeObserver(ObserverBase):
         with recording(False) as again, again:
             self.min_val = least.detach().to(self.min_val.dtype)
             self.max_val = greatest.detach().to(self.max_val.dtype)
+
+    averaging_constant: float  # of moving averages
+
+    def _averaged(self, least: Tensor, greatest: Tensor) -> None:
+        """Note moving averages, of which these are the newest."""
+        if self._has_seen:
+            low, high, share = self.min_val, self.max_val, self.averaging_constant
+            least, greatest = low + share * (least - low), high + share * (greatest - high)
+        self._note(least, greatest)
 
     @property
     def _has_seen(self) -> bool:
@@ -254,9 +263,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
     ) -> None:
         super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic)
         self.averaging_constant = averaging_constant
-
-    def _seen(self, least: Tensor, greatest: Tensor) -> None:
-        self._note(*_averaged(self, least, greatest, self.averaging_constant))
+    _seen = _RangeObserver._averaged
 
 
 class PerChannelMinMaxObserver(_RangeObserver):
@@ -300,16 +307,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
     ) -> None:
         super().__init__(ch_axis, dtype, qscheme, reduce_range, quant_min, quant_max, eps=eps, is_dynamic=is_dynamic)
         self.averaging_constant = averaging_constant
-
-    def _seen(self, least: Tensor, greatest: Tensor) -> None:
-        self._note(*_averaged(self, least, greatest, self.averaging_constant))
-
-
-def _averaged(observer: _RangeObserver, least: Tensor, greatest: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    if not observer._has_seen:
-        return least, greatest
-    low, high = observer.min_val, observer.max_val
-    return low + share * (least - low), high + share * (greatest - high)
+    _seen = _RangeObserver._averaged
 
 
 class PlaceholderObserver(ObserverBase):

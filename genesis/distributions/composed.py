@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from genesis.distributions import constraints
 from genesis.distributions.categorical import Categorical, OfCategories
@@ -192,20 +192,28 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         return temperature.log() + z - 2 * softplus(z)
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """Numbers in (0, 1), nearer to 0 and 1 the lower the temperature."""
+class _Relaxed(TransformedDistribution):
+    """Relaxed choices: transforms `by` of a distribution of `scores`."""
 
-    probs: Alternative = parameter(constraints.unit_interval, of="base_dist")
-    logits: Alternative = parameter(constraints.real, of="base_dist")
+    scores: ClassVar[type[Distribution]]
+    by: ClassVar[type[Transform]]
     temperature = formula(lambda d: d.base_dist.temperature)
-    support = constraints.unit_interval
     has_rsample = True
 
     def __init__(
         self, temperature: Operand, probs: Operand | None = None, logits: Operand | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
+        super().__init__(self.scores(temperature, probs, logits, validate_args), self.by(), validate_args)  # type: ignore[arg-type]
+
+
+class RelaxedBernoulli(_Relaxed):
+    """Numbers in (0, 1), nearer to 0 and 1 the lower the temperature."""
+
+    probs: Alternative = parameter(constraints.unit_interval, of="base_dist")
+    logits: Alternative = parameter(constraints.real, of="base_dist")
+    support = constraints.unit_interval
+    scores, by = LogitRelaxedBernoulli, SigmoidTransform
 
 
 class ExpRelaxedCategorical(OfCategories):
@@ -234,18 +242,10 @@ class ExpRelaxedCategorical(OfCategories):
         return score + (score.new_full((), float(n)).lgamma() + temperature.log() * (n - 1))
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Points of the simplex, nearer to its corners the lower the temperature."""
 
     probs: Alternative = parameter(constraints.simplex, of="base_dist")
     logits: Alternative = parameter(constraints.real_vector, of="base_dist")
-    temperature = formula(lambda d: d.base_dist.temperature)
     support = constraints.simplex
-    has_rsample = True
-
-    def __init__(
-        self, temperature: Operand, probs: Tensor | None = None, logits: Tensor | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
-        super().__init__(base, ExpTransform(), validate_args)
+    scores, by = ExpRelaxedCategorical, ExpTransform

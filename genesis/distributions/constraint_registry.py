@@ -14,6 +14,8 @@ from genesis.distributions import constraints, transforms
 from genesis.distributions.constraints import Constraint
 from genesis.distributions.transforms import Transform
 
+__all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
+
 Factory = Callable[[Any], Transform]
 
 

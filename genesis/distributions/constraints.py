@@ -22,6 +22,7 @@ __all__ = [
     "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex",
     "square", "stack", "symmetric", "unit_interval",
 ]
+__dir__ = __all__.copy
 
 _joined, _stacked = functions_of("cat", "stack")
 

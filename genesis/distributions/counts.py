@@ -53,11 +53,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
 
     mean = formula(lambda d: d.probs)
 
-    @property
-    def mode(self) -> Tensor:
-        likely = (self.probs >= 0.5).to(self.probs.dtype)
-        return where(self.probs == 0.5, nan, likely)
-
+    mode = formula(lambda d: where(d.probs == 0.5, nan, (d.probs >= 0.5).to(d.probs.dtype)))
     variance = formula(lambda d: d.probs * (1 - d.probs))
     _natural_params = formula(lambda d: (logit(d.probs),))
 

@@ -11,7 +11,7 @@ from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution, ExponentialFamily
 from genesis.distributions.location_scale import Uniform
 from genesis.distributions.transforms import AffineTransform, ExpTransform, PowerTransform, Transform
-from genesis.distributions.utils import euler_constant, formula
+from genesis.distributions.utils import above, euler_constant, formula
 from genesis.functions.creation import full_like, zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
@@ -62,17 +62,9 @@ class Pareto(Composed):
     support = constraints.dependent_property(lambda d: constraints.greater_than_eq(d.scale), is_discrete=False, event_dim=0)
     def entropy(self) -> Tensor: return (self.scale / self.alpha).log() + 1 + 1 / self.alpha
 
-    @property
-    def mean(self) -> Tensor:
-        a = where(self.alpha > 1, self.alpha, 2)
-        return where(self.alpha > 1, a * self.scale / (a - 1), inf)
-
+    mean = formula(lambda d: above(d.alpha, 1, lambda a: a * d.scale / (a - 1), inf))
     mode = formula(lambda d: d.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        a = where(self.alpha > 2, self.alpha, 3)
-        return where(self.alpha > 2, self.scale.square() * a / ((a - 1).square() * (a - 2)), inf)
+    variance = formula(lambda d: above(d.alpha, 2, lambda a: d.scale.square() * a / ((a - 1).square() * (a - 2)), inf))
 
 
 class Weibull(Composed):
@@ -95,11 +87,7 @@ class Weibull(Composed):
 
     mean = formula(lambda d: d.scale * d._moment(1))
 
-    @property
-    def mode(self) -> Tensor:
-        k = self.concentration
-        return self.scale * where(k > 1, ((k - 1).clamp(min=0) / k) ** (1 / k), 0)
-
+    mode = formula(lambda d: d.scale * above(d.concentration, 1, lambda k: ((k - 1) / k) ** (1 / k), 0))
     variance = formula(lambda d: d.scale.square() * (d._moment(2) - d._moment(1).square()))
 
 
@@ -189,15 +177,7 @@ class GeneralizedPareto(Distribution):
 
     def entropy(self) -> Tensor: return self.scale.log() + self.concentration + 1
 
-    @property
-    def mean(self) -> Tensor:
-        finite = self.concentration < 1
-        return where(finite, self.loc + self.scale / (1 - where(finite, self.concentration, 0)), inf)
-
+    mean = formula(lambda d: above(-d.concentration, -1, lambda k: d.loc + d.scale / (1 + k), inf))
     mode = formula(lambda d: d.loc)
-
-    @property
-    def variance(self) -> Tensor:
-        finite = self.concentration < 0.5
-        k = where(finite, self.concentration, 0)
-        return where(finite, self.scale.square() / ((1 - k).square() * (1 - 2 * k)), inf)
+    variance = formula(lambda d: above(
+        -d.concentration, -0.5, lambda k: d.scale.square() / ((1 + k).square() * (1 + 2 * k)), inf))

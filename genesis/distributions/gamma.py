@@ -11,7 +11,7 @@ from genesis.distributions.composed import TransformedDistribution
 from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution, ExponentialFamily
 from genesis.distributions.transforms import PowerTransform
-from genesis.distributions.utils import Operand, derived, formula
+from genesis.distributions.utils import Operand, above, derived, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
 from genesis.functions.selection import where
@@ -85,18 +85,9 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        finite = self.concentration > 1
-        return where(finite, self.rate / (where(finite, self.concentration, 2) - 1), inf)
-
+    mean = formula(lambda d: above(d.concentration, 1, lambda a: d.rate / (a - 1), inf))
     mode = formula(lambda d: d.rate / (d.concentration + 1))
-
-    @property
-    def variance(self) -> Tensor:
-        a, finite = self.concentration, self.concentration > 2
-        a = where(finite, a, 3)
-        return where(finite, (self.rate / (a - 1)).square() / (a - 2), inf)
+    variance = formula(lambda d: above(d.concentration, 2, lambda a: (d.rate / (a - 1)).square() / (a - 2), inf))
 
     def entropy(self) -> Tensor:
         a = self.concentration
@@ -123,18 +114,11 @@ class FisherSnedecor(Distribution):
         rest = -odds.log1p()  # of a beta number, which is odds / (1 + odds)
         return log_beta_density(self.df1 / 2, self.df2 / 2, odds.log() + rest, rest) + ratio.log() + 2 * rest
 
-    @property
-    def mean(self) -> Tensor:
-        finite = self.df2 > 2
-        return where(finite, self.df2 / (where(finite, self.df2, 3) - 2), nan)
-
+    mean = formula(lambda d: above(d.df2, 2, lambda m: m / (m - 2), nan))
     mode = formula(lambda d: where(d.df1 > 2, (d.df1 - 2) / d.df1 * d.df2 / (d.df2 + 2), nan))
 
-    @property
-    def variance(self) -> Tensor:
-        finite = self.df2 > 4
-        n, m = self.df1, where(finite, self.df2, 5)
-        return where(finite, 2 * m.square() * (n + m - 2) / (n * (m - 2).square() * (m - 4)), nan)
+    variance = formula(lambda d: above(
+        d.df2, 4, lambda m: 2 * m.square() * (d.df1 + m - 2) / (d.df1 * (m - 2).square() * (m - 4)), nan))
 
 
 _TINY = 2.0**-126

@@ -26,8 +26,10 @@ from genesis.ir.replayable import replayable, replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import reads_forbidden
 
-deviance, gamma_divergence = functions_of("deviance", "gamma_divergence")
+__all__ = ["kl_divergence", "register_kl"]
+__dir__ = __all__.copy
 
+deviance, gamma_divergence = functions_of("deviance", "gamma_divergence")
 
 Divergence = Callable[[Any, Any], Tensor]
 _KL_REGISTRY: dict[tuple[type, type], Divergence] = {}

@@ -12,7 +12,7 @@ from genesis.distributions.declaration import Parameter, parameter
 from genesis.distributions.distribution import Distribution, ExponentialFamily
 from genesis.distributions.gamma import standard_gamma
 from genesis.distributions.transforms import AbsTransform, AffineTransform, ExpTransform, StickBreakingTransform, Transform
-from genesis.distributions.utils import Operand, euler_constant, finfo, formula
+from genesis.distributions.utils import Operand, above, euler_constant, finfo, formula
 from genesis.functions.creation import full_like, zeros_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import drawn_by_host
@@ -175,11 +175,7 @@ class LogNormal(TransformedDistribution):
     mean = formula(lambda d: (d.loc + d.base_dist.variance / 2).exp())
     mode = formula(lambda d: (d.loc - d.base_dist.variance).exp())
 
-    @property
-    def variance(self) -> Tensor:
-        square = self.base_dist.variance
-        return square.expm1() * (2 * self.loc + square).exp()
-
+    variance = formula(lambda d: d.base_dist.variance.expm1() * (2 * d.loc + d.base_dist.variance).exp())
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]
 
@@ -289,11 +285,7 @@ class StudentT(Distribution):
     mean = formula(lambda d: where(d.df > 1, d.loc, nan))
     mode = formula(lambda d: d.loc)
 
-    @property
-    def variance(self) -> Tensor:
-        finite = self.df > 2
-        square = self.scale * self.scale * (self.df / (where(finite, self.df, 3) - 2))
-        return where(finite, square, where(self.df > 1, inf, nan))
+    variance = formula(lambda d: above(d.df, 2, lambda df: d.scale * d.scale * (df / (df - 2)), where(d.df > 1, inf, nan)))
 
 
 class VonMises(Distribution):

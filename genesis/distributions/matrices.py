@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import log as ln
-from math import pi
+from math import nan, pi
 
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, Parameter, parameter
 from genesis.distributions.distribution import Distribution, ExponentialFamily
 from genesis.distributions.gamma import Beta, standard_gamma
-from genesis.distributions.utils import Operand, as_tensors, derived, finfo, formula
+from genesis.distributions.utils import Operand, above, as_tensors, derived, finfo, formula
 from genesis.functions.methods.table import functions_of
 from genesis.functions.random_draws import stream
 from genesis.functions.ranges import arange, eye, tril_indices
@@ -208,10 +208,8 @@ class LowRankMultivariateNormal(NormalVectors):
         matrix = diagonal.reciprocal().diag_embed() - half.mT @ half
         return matrix.expand(*self._batch_shape, *matrix.shape[-2:])
 
-    @property
-    def variance(self) -> Tensor:
-        numbers = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
-        return numbers.expand(self._batch_shape + self._event_shape)
+    variance = formula(lambda d: (d._unbroadcasted_cov_factor.square().sum(-1) + d._unbroadcasted_cov_diag).expand(
+        d._batch_shape + d._event_shape))
 
 
 _TRIES = 10  # PyTorch's
@@ -286,11 +284,8 @@ class Wishart(WithCovariance, ExponentialFamily):
         return size + mvlgamma(df / 2, n) - (df - n - 1) / 2 * digammas + df * n / 2
 
     mean = formula(lambda d: d.df[..., None, None] * d.covariance_matrix)
-
-    @property
-    def mode(self) -> Tensor:
-        factor = self.df - self._event_shape[0] - 1
-        return where(factor > 0, factor, float("nan"))[..., None, None] * self.covariance_matrix
+    mode = formula(
+        lambda d: above(d.df - d._event_shape[0] - 1, 0, lambda factor: factor, nan)[..., None, None] * d.covariance_matrix)
 
     @property
     def variance(self) -> Tensor:

@@ -34,6 +34,7 @@ __all__ = [
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
 ]
+__dir__ = __all__.copy
 _ = _InverseTransform  # which libraries name
 
 cat, logsigmoid, softplus, stack = functions_of("cat", "logsigmoid", "softplus", "stack")

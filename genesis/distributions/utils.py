@@ -11,6 +11,7 @@ from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.comparison import finfo as limits_of
 from genesis.functions.creation import full, zeros
 from genesis.functions.ranges import tril_indices
+from genesis.functions.selection import where
 from genesis.functions.splitting import broadcast_tensors
 from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64, get_default_dtype
 from genesis.random import rand, randn
@@ -112,6 +113,12 @@ _sum_rightmost = sum_rightmost
 def parts_along(value: Tensor, dim: int, lengths: Sequence[int]) -> list[Tensor]:
     """The parts along `dim` that have these extents."""
     return [value.narrow(dim, begin, length) for begin, length in zip(accumulate(lengths, initial=0), lengths, strict=False)]
+
+
+def above(x: Tensor, least: float, of: Callable[[Tensor], Tensor], otherwise: float | Tensor) -> Tensor:
+    """`of` of x where x exceeds `least`, `otherwise` elsewhere; `of` is asked for `least` + 1 there, which has a derivative."""
+    is_above = x > least
+    return where(is_above, of(where(is_above, x, least + 1)), otherwise)
 
 
 # ---- probabilities and their logarithms ----

@@ -12,6 +12,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.nested.nested_tensor import NestedTensor, Rule, cat, joined, stack
 from genesis.ops.registry import OPERATIONS
+from genesis.sparse.reductions import reduced_rows
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -289,16 +290,11 @@ def _along(name: str, x: NestedTensor, dtype: Any = None) -> Tensor:
         return _along("sum", x.with_whole(x._whole != 0)) > 0
     if name == "all":
         return _along("sum", x.with_whole(x._whole == 0)) == 0
-    shape = (len(x), *rows.shape[1:])
     if name not in ("sum", "mean"):
         rows = rows.to(int64) if name == "prod" and rows.dtype.category < 2 else rows
-        start = {"amax": -float("inf"), "amin": float("inf"), "prod": 1.0}[name]
-        base = full(shape, start if rows.dtype.category > 1 else int(start == 1), dtype=rows.dtype, device=rows.device)
-        index = sequences.reshape(-1, *(1,) * (rows.ndim - 1)).expand(rows.shape)
-        settings = {"include_self": rows.dtype.category > 1}
-        return call(OPERATIONS["scatter_reduce"], (base, 0, index, rows, name), settings)  # type: ignore[no-any-return]
+        return reduced_rows(name, rows, sequences, len(x))
     rows = rows.to(int64) if rows.dtype.category < 2 else rows
-    total = rows.new_zeros(shape).index_add(0, sequences, rows)
+    total = rows.new_zeros(len(x), *rows.shape[1:]).index_add(0, sequences, rows)
     if name == "sum":
         return total
     counts = (x._starts[1:] - x._starts[:-1]).to(total.dtype)

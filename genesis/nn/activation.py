@@ -45,14 +45,13 @@ class GELU(Layer, function=functional.gelu):
     approximate: str = "none"
 
 
-class ELU(Layer, function=functional.elu):
+class _WithAlpha(Layer):
     alpha: float = 1.0
     inplace: bool = False
 
 
-class CELU(Layer, function=functional.celu):
-    alpha: float = 1.0
-    inplace: bool = False
+class ELU(_WithAlpha, function=functional.elu): ...
+class CELU(_WithAlpha, function=functional.celu): ...
 
 
 class Softplus(Layer, function=functional.softplus):

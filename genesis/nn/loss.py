@@ -167,19 +167,17 @@ class GaussianNLLLoss(Loss, function=functional.gaussian_nll_loss):
 
 
 # ---- of margins ----
-class MarginRankingLoss(Loss, function=functional.margin_ranking_loss):
+class _OfMargin(Loss):
     margin: float = 0.0
     reduction: str = "mean"
 
 
-class HingeEmbeddingLoss(Loss, function=functional.hinge_embedding_loss):
+class MarginRankingLoss(_OfMargin, function=functional.margin_ranking_loss): ...
+class CosineEmbeddingLoss(_OfMargin, function=functional.cosine_embedding_loss): ...
+
+
+class HingeEmbeddingLoss(_OfMargin, function=functional.hinge_embedding_loss):
     margin: float = 1.0
-    reduction: str = "mean"
-
-
-class CosineEmbeddingLoss(Loss, function=functional.cosine_embedding_loss):
-    margin: float = 0.0
-    reduction: str = "mean"
 
 
 class TripletMarginLoss(Loss, function=functional.triplet_margin_loss):

@@ -77,6 +77,10 @@ class _Settings:
 
 
 # ---- max ----
+def _last(axes: int) -> str:
+    return "the last axis" if axes == 1 else f"the last {axes} axes"
+
+
 def _max_pool(axes: int) -> Operation:
     def define(
         input: Value, kernel_size: PerAxis, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1,
@@ -90,7 +94,7 @@ def _max_pool(axes: int) -> Operation:
         return (values, _flat_indices(argmax(rows, -1), settings)) if return_indices else values
 
     name = f"max_pool{axes}d"
-    define.__doc__ = f"""The greatest element of each window over the last {axes} axes; NaN wins.
+    define.__doc__ = f"""The greatest element of each window over {_last(axes)}; NaN wins.
 
     `stride` is `kernel_size` if None; `padding` counts as less than anything; with `ceil_mode` a last window may reach
     beyond. With `return_indices`, (values, indices into the flattened plane). The gradient goes to the first position that has
@@ -171,7 +175,7 @@ def _avg_pool(axes: int) -> Operation:
         return _average(name, axes, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     name = f"avg_pool{axes}d"
-    doc = f"The mean of each window over the last {axes} axes, or its sum over `divisor_override`.\n\n    {_AVERAGED}\n    "
+    doc = f"The mean of each window over {_last(axes)}, or its sum over `divisor_override`.\n\n    {_AVERAGED}\n    "
     return composite(name, method=False, namespace="nn.functional", doc=doc)(define)
 
 
@@ -184,7 +188,7 @@ def _lp_pool(axes: int) -> Operation:
         return pow(total, 1 / norm_type)
 
     name = f"lp_pool{axes}d"
-    doc = f"(sum of x^p)^(1/p) of each window over the last {axes} axes."
+    doc = f"(sum of x^p)^(1/p) of each window over {_last(axes)}."
     return composite(name, method=False, namespace="nn.functional", doc=doc)(define)
 
 
@@ -232,7 +236,7 @@ def _adaptive_avg_pool(axes: int) -> Operation:
         return cast(y, input.dtype)
 
     name = f"adaptive_avg_pool{axes}d"
-    define.__doc__ = f"""The means of `output_size` parts, as equal as can be, of the last {axes} axes; None keeps an extent."""
+    define.__doc__ = f"""The means of `output_size` parts, as equal as can be, of {_last(axes)}; None keeps an extent."""
     return composite(name, method=False, namespace="nn.functional")(define)
 
 
@@ -256,7 +260,7 @@ def _adaptive_max_pool(axes: int) -> Operation:
         return (y, position) if return_indices else y  # type: ignore[return-value]
 
     name = f"adaptive_max_pool{axes}d"
-    define.__doc__ = f"""The greatest elements of `output_size` parts, as equal as can be, of the last {axes} axes.
+    define.__doc__ = f"""The greatest elements of `output_size` parts, as equal as can be, of {_last(axes)}.
 
     None keeps an extent. With `return_indices`, (values, indices into the flattened plane).
     """

@@ -16,13 +16,11 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import FolderError
 from genesis.runtime.devices import Device
 from genesis.serialization import safetensors
-from genesis.serialization.archive import Archive, write_archive
-from genesis.serialization.archive import MAGIC, load_legacy
+from genesis.serialization.archive import MAGIC, Archive, load_legacy, write_archive
 from genesis.serialization.names import Builder, Read, allowed_by_users
-from genesis.serialization.pickles import Pickler
+from genesis.serialization.pickles import CarefulUnpickler, Pickler, TrustingUnpickler
 from genesis.serialization.replaced_file import replaced_file
 from genesis.serialization.storage import MapLocation
-from genesis.serialization.pickles import CarefulUnpickler, TrustingUnpickler
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "safetensors", "save"]
 __dir__ = __all__.copy

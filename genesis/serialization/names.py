@@ -17,6 +17,7 @@ from genesis.ir.shapes import contiguous_strides
 from genesis.ir.sparse_layouts import SPARSE_LAYOUTS, SparseLayout
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
+from genesis.runtime.moved_modules import MOVED
 from genesis.serialization.storage import MapLocation, Source, Storage, StorageKind, checked_layout, mapped_device
 from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor
 from genesis.tensor.handle import Tensor
@@ -29,21 +30,6 @@ STORAGES = {  # PyTorch's classes of storages
     "DoubleStorage": "float64", "FloatStorage": "float32", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
     "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8",
     "BoolStorage": "bool", "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128",
-}
-_MOVED = {  # module names in earlier versions' files
-    "genesis.devices": "genesis.runtime.devices", "genesis.methods.conversion": "genesis.functions.methods.conversion",
-    "genesis.nn.margins": "genesis.nn.loss", "genesis.nn.piecewise": "genesis.nn.activation",
-    "genesis.tensor": "genesis.tensor.handle", "genesis.variable": "genesis.functions.variable",
-    **{f"genesis.{folder}.{old}": f"genesis.{folder}.{new}" for folder, joined in {
-        "distributions": {
-            "categorical": "mixture_same_family", "composed": "independent relaxed transformed_distribution",
-            "constraints": "constraint constraints_of_arrays constraints_of_numbers constraints_of_others",
-            "counts": "bernoulli", "distribution": "exp_family", "gamma": "beta", "matrices": "multivariate_normal",
-            "location_scale": "cauchy folded logistic_normal normal uniform von_mises",
-            "transforms": "joined_transforms scalar_transforms"},
-        "optim": {"adagrad": "adadelta adafactor rmsprop", "adam": "adamax nadam radam sparse_adam", "sgd": "asgd muon rprop"},
-        "optim.lr_scheduler": {"cyclic": "cosine", "scheduler": "plateau sequence"},
-    }.items() for new, olds in joined.items() for old in olds.split()},
 }
 _BUILTINS = {"__builtin__": "builtins", "numpy.core.multiarray": "numpy._core.multiarray"}  # Python 2's, and NumPy 1's
 allowed_by_users: dict[Name, AnyFunction] = {}  # by `add_safe_globals`
@@ -60,7 +46,7 @@ class Kind:
 
 def today(module: str, name: str) -> Name:
     """The current module and name of an object named by a file."""
-    return _MOVED.get(module, _BUILTINS.get(module, module)), name
+    return MOVED.get(module, _BUILTINS.get(module, module)), name
 
 
 def damaged(what: str) -> pickle.UnpicklingError:

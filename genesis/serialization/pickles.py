@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -27,14 +27,11 @@ from genesis.tracing.trace import LOCK
 _STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
 
 
-class _Name:
+class _Name(NamedTuple):
     """A name written to files; the object need not exist here."""
 
-    __slots__ = ("module", "name")
-
-    def __init__(self, module: str, name: str) -> None:
-        self.module = module
-        self.name = name
+    module: str
+    name: str
 
     def __call__(self, *arguments: object) -> NoReturn:
         raise TypeError(f"{self.module}.{self.name} is a name in files")
@@ -55,13 +52,15 @@ _NAMES = {
 }
 
 
-class _Reference:
+class _Part(NamedTuple):
+    """The tensor inside a parameter, which is not an object of its own."""
+
+    function: _Name
+    arguments: tuple[object, ...]
+
+
+class _Reference(tuple[object, ...]):
     """A reference to a root's storage, instead of its bytes."""
-
-    __slots__ = ("identity",)
-
-    def __init__(self, *identity: object) -> None:
-        self.identity = identity
 
 
 _PurePickler: Any = pickle._Pickler  # the Python implementation can write names of missing objects
@@ -81,7 +80,7 @@ class Pickler(_PurePickler):
                 yield key, memory_of(root).numpy(root.dtype).reshape(-1).view(np.uint8)
 
     def persistent_id(self, obj: Any) -> tuple[object, ...] | None:
-        return ("storage", *obj.identity) if type(obj) is _Reference else None
+        return ("storage", *obj) if type(obj) is _Reference else None
 
     def reducer_override(self, obj: Any) -> Any:
         """Reduces tensors, devices and sizes; other objects reduce themselves."""
@@ -126,9 +125,9 @@ class Pickler(_PurePickler):
         kind = _STORAGE_OF.get(dtype.name)
         hooks: OrderedDict[int, object] = OrderedDict()
         if kind is not None:
-            storage = _Reference(_NAMES[kind], key, str(root.device), elements)
+            storage = _Reference((_NAMES[kind], key, str(root.device), elements))
             return _TENSOR, (storage, layout.offset, tuple(layout.shape), tuple(layout.strides), requires_grad, hooks)
-        storage = _Reference(_BYTES, key, str(root.device), elements * dtype.itemsize)
+        storage = _Reference((_BYTES, key, str(root.device), elements * dtype.itemsize))
         return _TYPED, (storage, layout.offset, tuple(layout.shape), tuple(layout.strides), requires_grad, hooks, dtype)
 
     def _save_name(self, name: _Name) -> None:
@@ -140,16 +139,6 @@ class Pickler(_PurePickler):
 
     def _save_part(self, part: _Part) -> None:
         self.save_reduce(part.function, part.arguments)
-
-
-class _Part:
-    """The tensor inside a parameter, which is not an object of its own."""
-
-    __slots__ = ("arguments", "function")
-
-    def __init__(self, function: _Name, arguments: tuple[object, ...]) -> None:
-        self.function = function
-        self.arguments = arguments
 
 
 Pickler.dispatch = {

@@ -117,13 +117,9 @@ def _softmax(input: Tensor, dim: int, dtype: DType | None, is_log: bool) -> Tens
     if axis >= axes:
         return x.with_elements(call(OPERATIONS[name], (elements, axis - axes + 1)))
     groups, count = _groups(x, axis)
-    rest = elements.shape[1:]
-    shape = (len(elements), *rest)
-    index = groups.reshape(-1, *(1,) * len(rest)).expand(shape)
-    least = full((count, *rest), -float("inf"), dtype=elements.dtype, device=elements.device)
-    shifted = elements - call(OPERATIONS["scatter_reduce"], (least, 0, index, elements.detach(), "amax"))[groups]
+    shifted = elements - reduced_rows("amax", elements.detach(), groups, count)[groups]
     powers = shifted.exp()
-    totals = summed(elements.new_zeros(count, *rest), groups, powers)[groups]
+    totals = summed(elements.new_zeros(count, *elements.shape[1:]), groups, powers)[groups]
     return x.with_elements(shifted - totals.log() if is_log else powers / totals)
 
 
@@ -155,7 +151,7 @@ def _left(name: str, x: SparseTensor, mask: Tensor) -> SparseTensor:
     return sparse(positions, elements, x._extents, True)
 
 
-def _gathered(name: str, elements: Tensor, groups: Tensor, count: int) -> Tensor:
+def reduced_rows(name: str, elements: Tensor, groups: Tensor, count: int) -> Tensor:
     """`count` reductions of rows of `elements`: number k is over the rows with group k."""
     rest = elements.shape[1:]
     index = groups.reshape(-1, *(1,) * len(rest)).expand(elements.shape)
@@ -186,7 +182,7 @@ def _reduced(
     flat = flat_positions(stack(rows), tuple([x.shape[axis] for axis in kept])) if kept else zeros
     _, first, groups = np.unique(values_of(flat), return_index=True, return_inverse=True)
     count = len(first) if kept else 1  # also without elements
-    found = _gathered(name, elements, as_tensor(groups, device=x.device), count)
+    found = reduced_rows(name, elements, as_tensor(groups, device=x.device), count)
     firsts = as_tensor(first, device=x.device)
     left = range(axes) if keepdim else kept
     coordinates = [x._positions[axis][firsts] if axis in kept else firsts.new_zeros(count) for axis in left]

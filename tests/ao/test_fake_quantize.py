@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -110,3 +112,13 @@ def test_marks_and_functions_of_quantised_models():
             call()
     with pytest.warns(UserWarning, match="before anything was seen"):
         assert ours.MinMaxObserver().calculate_qparams()[0].tolist() == [1]
+
+
+def test_quantisers_are_pickled_with_their_observers_and_take_the_sizes_of_loaded_states():
+    quantizer = ours.default_per_channel_weight_fake_quant()
+    rounded = quantizer(genesis.from_numpy(seen(1)[0]))
+    again, other = pickle.loads(pickle.dumps(quantizer)), ours.default_per_channel_weight_fake_quant()
+    other.load_state_dict(again.state_dict())
+    for one in (again, other):
+        one.disable_observer()
+        assert one(genesis.from_numpy(seen(1)[0])).tolist() == rounded.tolist()

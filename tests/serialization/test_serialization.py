@@ -1,5 +1,6 @@
 """genesis.save and genesis.load."""
 
+import importlib
 import io
 import os
 import pickle
@@ -100,7 +101,9 @@ def test_loaded_views_keep_their_storage_when_the_whole_is_rebound(rebind, order
 @pytest.mark.parametrize("earlier, today", [
     ("optim.radam", genesis.optim.RAdam), ("optim.lr_scheduler.cosine", genesis.optim.lr_scheduler.CosineAnnealingLR),
     ("distributions.normal", genesis.distributions.Normal), ("distributions.bernoulli", genesis.distributions.Geometric),
+    ("ao.nn.quantized.functional_modules", genesis.ao.nn.quantized.FloatFunctional), ("nn.piecewise", genesis.nn.ReLU6),
 ])
-def test_classes_in_files_of_earlier_versions_are_found_where_they_are_today(earlier, today):
+def test_classes_are_found_where_they_are_today_by_their_names_in_earlier_versions(earlier, today):
     written = pickle.dumps(today, protocol=0).replace(today.__module__.encode(), f"genesis.{earlier}".encode())
-    assert genesis.load(io.BytesIO(written), weights_only=False) is today
+    assert genesis.load(io.BytesIO(written), weights_only=False) is today and pickle.loads(written) is today
+    assert getattr(importlib.import_module(f"genesis.{earlier}"), today.__name__) is today

@@ -31,7 +31,6 @@ class LambdaLR(LRScheduler):
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
-
 class MultiplicativeLR(LambdaLR):
     """Times `lr_lambda(step)` at every step but the first; one function, or one for each group.
 
@@ -115,14 +114,10 @@ class ConstantLR(_Decay):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """Times factor at the first step, over factor at the last."""
-        if self.last_epoch == 0:
-            return [lr * self.factor for lr in self._rates()]
-        done = self.last_epoch == self.total_iters and not self._is_initial
-        return [lr / self.factor if done else lr for lr in self._rates()]
-
     def _factor(self, step: int) -> float: return self.factor if step < self.total_iters else 1.0
+
+    def _ratio(self, step: int) -> float:
+        return self.factor if step == 0 else 1 / self.factor if step == self.total_iters and not self._is_initial else 1.0
 
 
 class LinearLR(_Decay):
@@ -144,15 +139,13 @@ class LinearLR(_Decay):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
-        """Times the first factor at the first step, then times the ratio of this step's to the last one's."""
-        return super().get_lr() if self.last_epoch else [lr * self.start_factor for lr in self._rates()]
-
     def _factor(self, step: int) -> float:
         return self.start_factor + (self.end_factor - self.start_factor) * min(self.total_iters, step) / self.total_iters
 
     def _ratio(self, step: int) -> float:
         rise = self.end_factor - self.start_factor
+        if step == 0:
+            return self.start_factor
         if self._is_initial or step > self.total_iters:
             return 1.0
         return 1.0 + rise / (self.total_iters * self.start_factor + (step - 1) * rise)

@@ -95,30 +95,34 @@ class LRScheduler:
 
     def state_dict(self) -> State:
         """The schedule's state, with the attributes of callable objects but without functions."""
-        state = {name: value for name, value in vars(self).items() if name not in ("optimizer", self._apart)}
-        if self._apart:
-            parts = vars(self)[self._apart]
-            state[self._apart] = [*map(_state_of, parts)] if isinstance(parts, list) else _state_of(parts)
-        return state
+        return {name: _state_of(value) if name == self._apart else value
+                for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: Options) -> None:
         """Resume the schedule of `state_dict`, with this one's functions."""
         vars(self).update({name: value for name, value in state_dict.items() if name != self._apart})
-        if self._apart:
-            parts = vars(self)[self._apart]
-            one: list[tuple[Any, Any]] = [(parts, state_dict.get(self._apart))]
-            for part, state in zip(parts, state_dict[self._apart], strict=True) if isinstance(parts, list) else one:
-                if isinstance(part, LRScheduler):
-                    part.load_state_dict(state)
-                elif part is not None:
-                    vars(part).update(state or {})
+        if self._apart in state_dict:
+            _restore(vars(self)[self._apart], state_dict[self._apart])
 
 
-def _state_of(part: Any) -> State | None:
-    """The state of a schedule, or of a callable object; functions have none."""
+def _state_of(part: Any) -> Any:
+    """The state of a schedule, of a callable object, or of each in a list; functions have none."""
+    if isinstance(part, list):
+        return [*map(_state_of, part)]
     if isinstance(part, LRScheduler):
         return part.state_dict()
     return None if part is None or isinstance(part, FunctionType) else dict(vars(part))
+
+
+def _restore(part: Any, state: Any) -> None:
+    """Give it the state that `_state_of` took."""
+    if isinstance(part, list):
+        for one, own in zip(part, state, strict=True):
+            _restore(one, own)
+    elif isinstance(part, LRScheduler):
+        part.load_state_dict(state)
+    elif state:
+        vars(part).update(state)
 
 
 def per_group(schedule: str, name: str, optimizer: Optimizer, value: T | Sequence[T]) -> list[T]:
@@ -216,7 +220,6 @@ class _Composed(LRScheduler):
         self._schedulers = list(schedulers)
 
 
-
 class SequentialLR(_Composed):
     """One scheduler after the other: the next one begins, at its step 0, at each of the steps `milestones`.
 
@@ -258,10 +261,8 @@ class SequentialLR(_Composed):
     def _begin(self) -> None:
         self._schedulers[0]._begin()
 
-    def step(self, epoch: int | None = None) -> None:
-        """Advance to the next step and set the learning rates. Raises ValueError for an `epoch`: jumps are not supported."""
-        if epoch is not None:
-            raise ValueError("SequentialLR: step() takes no epoch")
+    def step(self) -> None:  # type: ignore[override]
+        """Advance to the next step and set the learning rates."""
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
@@ -288,10 +289,8 @@ class ChainedScheduler(_Composed):
         super().__init__(optimizer or schedulers[0].optimizer, schedulers)
         self._last_lr = self._rates()
 
-    def step(self, epoch: int | None = None) -> None:
-        """Advance each scheduler. Raises ValueError for an `epoch`: jumps are not supported."""
-        if epoch is not None:
-            raise ValueError("ChainedScheduler: step() takes no epoch")
+    def step(self) -> None:  # type: ignore[override]
+        """Advance each scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._rates()
