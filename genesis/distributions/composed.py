@@ -195,7 +195,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 class _Relaxed(TransformedDistribution):
     """Relaxed choices: transforms `by` of a distribution of `scores`."""
 
-    scores: ClassVar[type[Distribution]]
+    scores: ClassVar[Any]
     by: ClassVar[type[Transform]]
     temperature = formula(lambda d: d.base_dist.temperature)
     has_rsample = True
@@ -204,7 +204,7 @@ class _Relaxed(TransformedDistribution):
         self, temperature: Operand, probs: Operand | None = None, logits: Operand | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        super().__init__(self.scores(temperature, probs, logits, validate_args), self.by(), validate_args)  # type: ignore[arg-type]
+        super().__init__(self.scores(temperature, probs, logits, validate_args), self.by(), validate_args)
 
 
 class RelaxedBernoulli(_Relaxed):

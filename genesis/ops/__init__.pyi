@@ -98,7 +98,7 @@ def acosh(input: Tensor) -> Tensor:
 def acosh_(input: Tensor) -> Tensor:
     """`acosh`, in place."""
 def adaptive_avg_pool1d(input: Tensor, output_size: Int | Sequence[Int] | None) -> Tensor:
-    """The means of `output_size` parts, as equal as can be, of the last 1 axes; None keeps an extent."""
+    """The means of `output_size` parts, as equal as can be, of the last axis; None keeps an extent."""
 def adaptive_avg_pool2d(input: Tensor, output_size: Int | Sequence[Int] | None) -> Tensor:
     """The means of `output_size` parts, as equal as can be, of the last 2 axes; None keeps an extent."""
 def adaptive_avg_pool3d(input: Tensor, output_size: Int | Sequence[Int] | None) -> Tensor:
@@ -111,7 +111,7 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d(
     input: Tensor, output_size: Int | Sequence[Int] | None, return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]:
-    """The greatest elements of `output_size` parts, as equal as can be, of the last 1 axes."""
+    """The greatest elements of `output_size` parts, as equal as can be, of the last axis."""
 @overload
 def adaptive_max_pool2d(
     input: Tensor, output_size: Int | Sequence[Int] | None, return_indices: Literal[False] = False,
@@ -844,7 +844,7 @@ def logsumexp(input: Tensor, dim: Int | tuple[Int, ...], keepdim: Bool = False) 
 def lp_pool1d(
     input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
 ) -> Tensor:
-    """(sum of x^p)^(1/p) of each window over the last 1 axes."""
+    """(sum of x^p)^(1/p) of each window over the last axis."""
 def lp_pool2d(
     input: Tensor, norm_type: Float, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, ceil_mode: Bool = False,
 ) -> Tensor:
@@ -906,7 +906,7 @@ def max_pool1d(
     input: Tensor, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, padding: Extents = 0,
     dilation: Extents = 1, ceil_mode: Bool = False, *, return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]:
-    """The greatest element of each window over the last 1 axes; NaN wins."""
+    """The greatest element of each window over the last axis; NaN wins."""
 @overload
 def max_pool2d(
     input: Tensor, kernel_size: Extents, stride: Int | Sequence[Int] | None = None, padding: Extents = 0,

@@ -95,8 +95,8 @@ class LRScheduler:
 
     def state_dict(self) -> State:
         """The schedule's state, with the attributes of callable objects but without functions."""
-        return {name: _state_of(value) if name == self._apart else value
-                for name, value in vars(self).items() if name != "optimizer"}
+        state = {name: value for name, value in vars(self).items() if name not in ("optimizer", self._apart)}
+        return {**state, self._apart: _state_of(vars(self)[self._apart])} if self._apart else state
 
     def load_state_dict(self, state_dict: Options) -> None:
         """Resume the schedule of `state_dict`, with this one's functions."""
