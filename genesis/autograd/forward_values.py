@@ -55,7 +55,7 @@ class ForwardValues(NamedTuple):
     """
 
     position: Callable[[int], int]
-    key: tuple[TrieNode, int] | None
+    key: tuple[TrieNode, int, Key] | None
     shape_only: Collection[int]
     regathered: Collection[int]
 
@@ -81,7 +81,7 @@ def forward_values(source: Trace, last: int, trace: Trace, create_graph: bool) -
             raise ReleasedError
         return positions[index]
 
-    return ForwardValues(position, (source.step, copied.start), copied.shape_only, copied.regathered)
+    return ForwardValues(position, (source.step, copied.start, copied.entered), copied.shape_only, copied.regathered)
 
 
 def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> CopiedTrace:
@@ -97,17 +97,17 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> Copie
     for index, node in enumerate(source.nodes):
         if node.op == "scalar":
             known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
-    key = ("copy", source.step, last, tuple(known.items()))
+    entered = tuple(known.items())
 
     def build(graph: Graph, key: Key) -> CopiedTrace:
-        copied = CopiedTrace(last, start, dict(known), set(), set())
+        copied = CopiedTrace(last, start, entered, dict(known), set(), set())
         for index, node in enumerate(source.nodes[: last + 1]):
             needs = read_inputs(node) if is_transient(node) else node.inputs
             if index not in copied.positions and node.op != "input" and all([i in copied.positions for i in needs]):
                 copied.positions[index] = _copy(node, index, needs, copied, graph, create_graph)
         return copied
 
-    copied: CopiedTrace = trace.record(key, build).result
+    copied: CopiedTrace = trace.record(("copy", source.step, last, entered), build).result
     for index, tensor in source.variables.items():
         if index in copied.positions:
             trace.variables[copied.positions[index]] = tensor

@@ -108,7 +108,7 @@ class TraceBackward:
         within = None if self.reachable is None or not source.released else frozenset(self.reachable)
         asked = seeds, wanted, above, self.create_graph, self.adjoint, within
         key = ("derive", values.key, *asked)
-        of = None if values.key is None else (source.step.family, values.key[1])
+        of = None if values.key is None else (source.step.family, *values.key[1:])
         sources = () if of is None else (source.nodes,)
         form = None if regathered or (of is not None and of[0] is None) else Form(("derive", of, *asked), [], sources)
 

@@ -24,7 +24,8 @@ from genesis.runtime.groups import GROUPS
 from genesis.tracing.families import COST, Known
 from genesis.tracing.trace import Trace
 
-NODES_AHEAD = 1200  # of templates that are made before any has paid
+NODES_AHEAD = 1200  # of templates that are made before any has paid; after that they take
+SHARE = 8  # times less than planning, and what filling in has saved
 SKELETONS = 256  # that are remembered
 FACTORS = 16  # inputs of a template whose products and sums other numbers may be
 LITERALS = range(-1, 3)  # keys of tables of the passes
@@ -32,7 +33,7 @@ LITERALS = range(-1, 3)  # keys of tables of the passes
 Template = Callable[[Sequence[Node], Numbers], Any]  # the plan of a graph with such numbers, or None
 
 _skeletons: OrderedDict[Key, Known] = OrderedDict()
-_affordable = [NODES_AHEAD]  # nodes of templates that fillings have paid
+_affordable: list[float] = [NODES_AHEAD]  # nodes of templates that may be made, which takes as long as to plan `COST` times
 
 
 class Program(NamedTuple):
@@ -45,11 +46,12 @@ class Program(NamedTuple):
     def filled(self) -> Any:
         """The plan by an earlier template; None if none fits."""
         plan = self.known.fill(self.nodes, self.numbers)
-        _affordable[0] += 0 if plan is None else len(self.nodes) // COST
+        _affordable[0] += 0 if plan is None else len(self.nodes) / COST
         return plan
 
     def planned(self, plan: Callable[[Sequence[Node]], Any]) -> Any:
         """The plan that `plan` makes of nodes, by way of a new template if that is likely to pay."""
+        _affordable[0] += len(self.nodes) / (SHARE * COST)
         if self.known.is_due(self.numbers) and _affordable[0] >= len(self.nodes):
             _affordable[0] -= len(self.nodes)
             self.known.make(_template, self.nodes, plan)
@@ -70,15 +72,10 @@ def program_of(trace: Trace, key: Key) -> Program | None:
     return Program(known, trace.nodes, numbers_of(trace.nodes))
 
 
-def _template(examples: Sequence[Numbers], nodes: Sequence[Node], plan: Callable[[Sequence[Node]], Any]) -> Template | None:
-    """The template for the last of the examples; None if there is none, as where a library takes no symbolic sizes."""
-    try:
-        return _filling(nodes, examples, plan) if is_built_in(nodes) else None
-    except Exception:  # planning without symbols raises what is an error
-        return None
-
-
-def _filling(nodes: Sequence[Node], examples: Sequence[Numbers], plan: Callable[[Sequence[Node]], Any]) -> Template:
+def _template(examples: Sequence[Numbers], nodes: Sequence[Node], plan: Callable[[Sequence[Node]], Any]) -> Template:
+    """The template for the last of the examples."""
+    if not is_built_in(nodes):
+        raise NotSymbolicError("an operation of a user's own")
     symbols = Symbols()
     numbers = _unified(symbols, examples)
     if not symbols.values:

@@ -12,6 +12,7 @@ class CopiedTrace(NamedTuple):
     """The values of a flushed trace, up to position `last`, in the open trace, from position `start` on.
 
     Attributes:
+        entered: (position in the flushed trace, position in the open one) of what was saved; the rest follows from that.
         positions: position in the flushed trace -> position in the open one.
         shape_only: positions that have a shape but no value: results of collectives, which do not run again, and what
             depends on them.
@@ -20,6 +21,7 @@ class CopiedTrace(NamedTuple):
 
     last: int
     start: int
+    entered: tuple[tuple[int, int], ...]
     positions: dict[int, int]
     shape_only: set[int]
     regathered: set[int]

@@ -73,11 +73,17 @@ class Known:
         return len(self.examples) == EXAMPLES and self.made < AHEAD + self.filled // COST
 
     def make(self, template: Callable[..., Any], *given: Any) -> None:
-        """Add the template that a function makes of the examples, if it makes one."""
+        """Add the template that a function makes of the examples, unless it fails, as where a rule takes no symbolic sizes."""
         self.made += 1
-        made = uninterrupted(template, self.examples, *given)
-        if made is not None:
-            self.templates = [made, *self.templates[: MOST - 1]]
+        made = uninterrupted(_made, template, self.examples, *given)
+        self.templates = [*made, *self.templates[: MOST - 1]]
+
+
+def _made(template: Callable[..., Any], *given: Any) -> list[Any]:
+    try:
+        return [template(*given)]
+    except Exception:  # an error of the program's is raised where no symbols are
+        return []
 
 
 class Family:
@@ -108,24 +114,10 @@ class Family:
             known.make(_template, form, key, nodes, step, build, grad)
 
 
-def _template(examples: Sequence[Numbers], form: Form, *made_of: Any) -> Callable[..., Step | None] | None:
-    """The function of the numbers and graphs of a form that returns its step; None if there is none."""
-    try:
-        fill = _filling(examples, form, *made_of)
-        _, nodes, step, *_ = made_of
-        found = fill(form.numbers, nodes, *form.sources)
-    except Exception:  # the step is made without symbols, as where a rule takes no symbolic sizes
-        return None
-    return fill if found and [*map(_facts, found.nodes)] == [*map(_facts, step.nodes)] else None
-
-
-def _facts(node: Node) -> Key:
-    return node.op, node.inputs, repr(node.attrs), node.shape, node.dtype, node.differentiable, node.origin
-
-
-def _filling(
+def _template(
     examples: Sequence[Numbers], form: Form, key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool
 ) -> Callable[..., Step | None]:
+    """The function of the numbers and graphs of a form that returns its step, as it does for the last example."""
     symbols = Symbols()
     inputs = _Inputs(symbols)
     path, *sources = graphs = [_Path(inputs, f"graph{k}", given) for k, given in enumerate((nodes, *form.sources))]
@@ -133,8 +125,6 @@ def _filling(
                     for k, values in enumerate(zip(*examples, strict=True))])
     given = _with_numbers(key, lambda number: next(numbers)) if form.numbers else key
     result = positions_of(build(Graph(path, grad), given, *sources))  # type: ignore[arg-type]
-    if result != step.result:
-        raise NotSymbolicError("other results")
     others: Numbers = [*LITERALS]
     tuple(described(path.added, others))
     added: list[str] = []
@@ -145,7 +135,15 @@ def _filling(
                      f"{node.differentiable}, {node.origin})")
     names, beside = [graph.name for graph in graphs], [number for number in others if is_number(number)]
     text = f"{symbols.name(Step)}([{', '.join(added)}], {symbols.name(result)}, {symbols.name(step.family)})"
-    return symbols.compiled("numbers", *names, beside=beside, is_checked=True, result=text)
+    fill = symbols.compiled("numbers", *names, beside=beside, is_checked=True, result=text)
+    found = fill(form.numbers, nodes, *form.sources)
+    if result != step.result or [*map(_facts, found.nodes)] != [*map(_facts, step.nodes)]:
+        raise NotSymbolicError("a step of other nodes")
+    return fill
+
+
+def _facts(node: Node) -> Key:
+    return node.op, node.inputs, repr(node.attrs), node.shape, node.dtype, node.differentiable, node.origin
 
 
 class _Inputs:
@@ -216,16 +214,15 @@ def _member(part: Any, number: Callable[[int], Any], is_position: bool) -> Any:
     if not isinstance(part, tuple):
         return part
     of_tensors = len(part) > 0 and part[0].__class__ is str  # a list of some, or one by a name
-    members = [_member(member, number, of_tensors) for member in part]
-    return type(part)(*members) if hasattr(part, "_fields") else type(part)(members)
+    return _like(part, [_member(member, number, of_tensors) for member in part])
 
 
 def positions_of(result: Any) -> Any:
     """Values as positions, in the tuple (or named tuple) they came in."""
-    if isinstance(result, Value):
-        return result.index
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*map(positions_of, result))
     if isinstance(result, tuple | list):
-        return type(result)(map(positions_of, result))
-    return result
+        return _like(result, [*map(positions_of, result)])
+    return result.index if isinstance(result, Value) else result
+
+
+def _like(whole: Any, members: Sequence[Any]) -> Any:
+    return type(whole)(*members) if hasattr(whole, "_fields") else type(whole)(members)

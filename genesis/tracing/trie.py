@@ -49,6 +49,7 @@ class TrieNode:
         found = None if form is None or family is None else family.filled(form, nodes)
         if found is None:
             found = _built(family, key, nodes, build, grad, () if form is None else form.sources)
+            _built_steps[0] += 1
             if form is not None and family is not None:
                 family.note(form, key, nodes, found, build, grad)
         self.children[key] = step = TrieNode(*found)
@@ -92,7 +93,8 @@ def variable_of(graph: Graph, source: int) -> Value:
 
 roots: dict[DType, TrieNode] = {}  # default dtype -> the root of its paths, and
 families: dict[DType, Family] = {}  # the family of the empty path
-_known = [0]  # the number of steps below them
+_known = [0]  # the number of steps below the roots, and
+_built_steps = [0]  # of those of which families may know, as no template filled them in
 
 
 def new_root(dtype: DType) -> TrieNode:
@@ -101,6 +103,10 @@ def new_root(dtype: DType) -> TrieNode:
 
 
 def fresh_roots() -> None:
-    """Drop all paths, as where there are too many steps: traces start from new roots (kernels stay cached)."""
+    """Drop all paths, as where there are too many steps, and the families of as many: traces start from new roots (kernels stay
+    cached)."""
     roots.clear()
     _known[0] = 0
+    if _built_steps[0] > STEP_LIMIT:
+        families.clear()
+        _built_steps[0] = 0

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,40 @@ def test_a_wrong_size_raises_as_before_any_template(filled):
     with pytest.raises(RuntimeError, match=r"\(13, 4\).*\(6, 13\)"):
         genesis.ones(13, 4) @ genesis.ones(6, 13)
     assert "matmul" in filled
+
+
+def test_a_backward_reads_what_its_own_program_has_saved(filled):
+    """Programs that differ in what else is alive save other values, in the same number and of the same shapes."""
+    def gradients(library, n, gone):
+        values = np.random.RandomState(n)
+        x, *weights, last = [library.tensor(values.randn(*shape)) for shape in ((n, 4), *[(4, 4)] * 4)]
+        for weight in (*weights, last):
+            weight.requires_grad_()
+        inner = [x @ weight for weight in weights]
+        found = [each @ last for each in inner]
+        inner, found[gone] = None, None
+        seen = found[1].detach().numpy().copy()
+        found[1].backward(library.ones(n, 4, dtype=library.float64))
+        return seen, last.grad.numpy(), weights[1].grad.numpy()
+
+    for gone in (2, 0):
+        for n in range(5, 12):
+            for ours, theirs in zip(gradients(genesis, n, gone), gradients(torch, n, gone), strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert "derive" in filled
+
+
+def test_families_of_programs_that_are_long_gone_are_forgotten(filled, monkeypatch):
+    monkeypatch.setattr(trie, "STEP_LIMIT", 40)
+    monkeypatch.setattr(trie, "_built_steps", [0])
+    kept = []
+    for n in range(30):
+        x = genesis.ones(2, 3)
+        for power in range(n % 5, n % 5 + 20):
+            x = x.exp() if n >> power % 5 & 1 else x.sin()
+        x.tolist()
+        kept += trie.families.values()
+    assert len({*map(id, kept)}) > 2
 
 
 @given(st.integers(0, 6), *[st.one_of(st.none(), st.integers(-9, 9))] * 2, st.sampled_from([None, -3, -1, 1, 2, 9]))
