@@ -8,9 +8,9 @@ from typing import cast as typed
 
 from genesis.execution.plan import Plan
 from genesis.execution.result_words import word_address
+from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType, float32, float64
-from genesis.ir.graph import Value
-from genesis.ir.shapes import Shape
+from genesis.ir.graph import Graph, Value
 from genesis.ops.registry import OPERATIONS, cast
 from genesis.runtime import rng
 from genesis.runtime.completion import UNOBSERVED
@@ -26,8 +26,9 @@ from genesis.tracing.trace import Trace
 
 
 def draw_program(kind: str, dtype: DType, count: int) -> Callable[..., Any] | None:
-    """A function of memory, a factor and a shift that draws `count` numbers into it; None for other dtypes, and for more
-    numbers than one thread draws while it holds the GIL.
+    """A function of memory, a factor and a shift that draws `count` numbers into it: uniform or normal ones, times the factor
+    plus the shift, or bits that are 1 with the probability `factor`. None for other dtypes, and for more numbers than one
+    thread draws while it holds the GIL.
 
     It has done nothing unless it returns None: another program may run, or another thread draw.
     """
@@ -35,19 +36,15 @@ def draw_program(kind: str, dtype: DType, count: int) -> Callable[..., Any] | No
         return None
     trace = Trace()
     given = [trace.enter_scalar(value) for value in (2, 2, 2.0, 2.0)]  # no literals, so that each is a slot
-    step = trace.advance(
-        ("draw", kind, dtype, count), lambda graph, _: _numbers(kind, (count,), dtype, *map(graph.value, given)), grad=False)
+
+    def numbers(graph: Graph, key: Key) -> Value:
+        seed, start, factor, shift = map(graph.value, given)
+        base: Value = OPERATIONS["uniform" if kind == "bernoulli" else kind].define(seed, start, (count,), dtype)
+        return cast(base < factor, dtype) if kind == "bernoulli" else base * factor + shift
+
+    step = trace.advance(("draw", kind, dtype, count), numbers, grad=False)
     plan = Plan(trace, trace.nodes, (step.result,), 1).finished(CPU)
     return None if plan.arena_bytes else _filling(plan, count)
-
-
-def _numbers(kind: str, shape: Shape, dtype: DType, seed: Value, start: Value, factor: Value, shift: Value) -> Value:
-    """Uniform or normal numbers, those times a factor plus a shift, or bits that are 1 with the probability `factor`."""
-    base = kind.removeprefix("scaled ")
-    numbers: Value = OPERATIONS["uniform" if base == "bernoulli" else base].define(seed, start, shape, dtype)
-    if base == "bernoulli":
-        return cast(numbers < factor, dtype)
-    return numbers if base == kind else numbers * factor + shift
 
 
 def _filling(plan: Plan, count: int) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation, in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
-from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, varying_elements, with_numbers_read
+from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
 from genesis.tensor.handle import (
     CallArguments,
     Operand,
@@ -254,9 +254,6 @@ def _stepped(
     step = trace.step.children.get(key)
     if step is None:
         step = defined(trace, operation, arguments, attributes, key)
-        if step.elements:
-            refuse_elements(trace, operation, arguments, attributes)
-            step.elements = varying_elements(operation, step.elements, key[2 : 2 + len(arguments)])
     else:
         trace.append(step)
         if step.elements:

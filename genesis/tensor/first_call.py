@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tensor.return_types import named
 from genesis.tracing.families import form_of_call
 from genesis.tracing.recording_hooks import unwatched
-from genesis.tracing.token import Token, argument_of
+from genesis.tracing.token import argument_of
 from genesis.tracing.trace import Trace
 from genesis.tracing.trie import BYTE_LIMIT, Key, TrieNode
 
@@ -66,6 +65,10 @@ def defined(trace: Trace, operation: Operation, arguments: CallArguments, attrib
     step.weight += nbytes
     trace.weight += nbytes
     step.elements = _elements(operation, trace.nodes[results[0]].dtype)
+    if step.elements:
+        refuse_elements(trace, operation, arguments, attributes)
+        tokens = dict(zip(parameter_names(operation), key[2 : 2 + len(arguments)], strict=False))
+        step.elements = tuple([name for name in step.elements if tokens.get(name).__class__ is not tuple])  # as of 0 and 1
     return step
 
 
@@ -78,12 +81,6 @@ def _elements(operation: Operation, dtype: DType) -> tuple[str, ...]:
         return operation.elements
     rounded = ("input", "other", "alpha", *operation.numbers_between)
     return tuple([name for name in operation.elements if name not in rounded]) if dtype.itemsize == 2 else ()
-
-
-def varying_elements(operation: Operation, elements: tuple[str, ...], tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Those of a call's elements that its key does not fix, as it does 0 and 1, which are checked once for all its calls."""
-    fixed = [name for name, token in zip(parameter_names(operation), tokens, strict=False) if token.__class__ is tuple]
-    return tuple([name for name in elements if name not in fixed])
 
 
 def _with_named_dtype(operation: Operation, arguments: list[Any], attributes: Attributes) -> tuple[list[Any], Attributes]:

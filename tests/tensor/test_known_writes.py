@@ -104,6 +104,22 @@ DRAWS = {
 }
 
 
+@pytest.mark.parametrize("value", [(), (1.0, 2.0), ("normal", 1.0, 0.0, 0.0, 1.0)])
+def test_a_tuple_is_no_value_to_fill_with(by_machine_code, value):
+    x = _own()
+    with pytest.raises(TypeError, match="fill_: value must be a number"):
+        x.fill_(value)
+    assert x.tolist() == [[0.0] * 4] * 3
+
+
+def test_few_sizes_of_draws_are_counted(monkeypatch):
+    monkeypatch.setattr(writing, "_MOST", 4)
+    programs = writing._DrawPrograms()
+    for count in range(100):
+        assert programs["uniform", genesis.float32, count] is None
+    assert len(programs.asked) <= 4 and not programs
+
+
 def _drawn(draw, target, seed=5):
     genesis.manual_seed(seed)
     draw(target)
@@ -118,7 +134,7 @@ def test_draws_into_memory_of_one_tensor_are_those_of_a_program(by_machine_code,
     shown = seen.numpy()
     for draw in DRAWS.values():
         for _ in range(writing._OFTEN):
-            draw(x)
+            x.tolist(), draw(x)
         x.tolist()
         x.zero_()  # into memory of its own
         by_python.clear()

@@ -51,6 +51,8 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
         if value.shape:
             raise ArgumentError(f"fill_: value must be a number or a 0-d tensor, got shape {value.shape}")
         return self.copy_(value)
+    if isinstance(value, tuple):  # which would be a draw
+        raise ArgumentTypeError("fill_: value must be a number or a 0-d tensor, got a tuple")
     return _fills.call(self, value)  # type: ignore[no-any-return]
 
 
@@ -65,7 +67,8 @@ def _filled(tensor: Tensor, value: Operand | tuple[Any, ...]) -> Tensor:
     if isinstance(value, Tensor):
         return _copied(tensor, value)
     if isinstance(value, tuple):
-        return tensor if _is_drawn_at_once(tensor, *value[:3]) else _drawn(tensor, *value[3:])
+        kind, factor, shift, *numbers = value
+        return tensor if _is_drawn_at_once(tensor, kind, factor, shift) else _drawn(tensor, kind, *numbers)
     if tensor.__class__ is Tensor and tensor._base is None and tensor._array.memory is None:  # in place of the pending value
         made = filled(value, tensor.shape, tensor.dtype, tensor.device, tensor)
         return tensor if made is tensor else write(tensor, made)
@@ -98,15 +101,15 @@ class _DrawPrograms(dict[tuple[str, DType, int], AnyFunction | None]):
     """`draw_program` by its arguments: None, and not kept, until these have come often, as programs of many sizes cost more."""
 
     def __init__(self) -> None:
-        self._asked: Counter[tuple[str, DType, int]] = Counter()
+        self.asked: Counter[tuple[str, DType, int]] = Counter()
 
     def __missing__(self, key: tuple[str, DType, int]) -> AnyFunction | None:
-        self._asked[key] += 1
-        if self._asked[key] < _OFTEN:
-            return None
-        if len(self._asked) > _MOST:
+        if len(self.asked) >= _MOST:
             self.clear()
-            self._asked.clear()
+            self.asked.clear()
+        self.asked[key] += 1
+        if self.asked[key] < _OFTEN:
+            return None
         self[key] = draw_program(*key)
         return self[key]
 
@@ -147,23 +150,25 @@ def _axes(tensor: Tensor) -> list[int]:
 
 def _draw_into(tensor: Tensor, kind: str, first: Any, second: Any, generator: Generator | None) -> Tensor:
     """Fill a tensor with a draw: at once in memory that it alone owns (see `draw_program`), else by a program that repeats."""
+    is_pending = tensor._base is None and tensor._array is not None and tensor._array.memory is None
+    if is_pending or generator is not None or thread_state.recorder is not None or not are_counted():
+        return _drawn(tensor, kind, first, second, generator)
     factor, shift = (second - first, first) if kind == "uniform" else (second, first)
-    name = kind if (first, second) == (0.0, 1.0) else "scaled " + kind
-    draw = name, factor, shift, kind, first, second, generator
-    if generator is None and are_counted():
-        return _fills.call(tensor, draw)  # type: ignore[no-any-return]
-    return _drawn(tensor, *draw[3:])
+    return _fills.call(tensor, (kind, float(factor), float(shift), first, second))  # type: ignore[no-any-return]
 
 
-def _is_drawn_at_once(tensor: Tensor, name: str, factor: float, shift: float) -> bool:
-    """Draw into memory that a tensor gets of its own, if it had values in other memory; whether that was done."""
-    program = _programs.get((name, tensor.dtype, tensor.numel()))
-    if program is None or thread_state.eager or tensor._array.memory is None:
+def _is_drawn_at_once(tensor: Tensor, kind: str, factor: float, shift: float) -> bool:
+    """Draw into memory that a tensor gets of its own, if it had values in other memory; whether that was done. Where it comes
+    to that again and again, as programs write what was drawn, draws are better parts of these."""
+    key = kind, tensor.dtype, tensor.numel()
+    program = _programs.get(key)
+    if program is None or thread_state.eager or tensor._array.memory is None or _programs.asked[key] > 4 * _OFTEN:
         return False
+    _programs.asked[key] += 1
     return set_in_memory(tensor, ..., Draw(program, factor, shift))
 
 
-def _drawn(tensor: Tensor, kind: str, first: Any, second: Any, generator: Generator | None) -> Tensor:
+def _drawn(tensor: Tensor, kind: str, first: Any, second: Any, generator: Generator | None = None) -> Tensor:
     """Fill a tensor with random numbers of the operation `kind`, or trials of a probability; tensor parameters are read."""
     shape, dtype, device = tensor.shape, tensor.dtype, tensor.device
     settings: dict[str, Any] = {"device": device, "generator": generator}
