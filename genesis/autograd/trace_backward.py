@@ -113,7 +113,8 @@ class TraceBackward:
         form = None if regathered or (of is not None and of[0] is None) else Form(("derive", of, *asked), [], sources)
 
         def build(graph: Graph, key: Key, nodes: Sequence[Node] | None = None) -> Any:
-            nodes = graph.nodes if nodes is None else nodes
+            if nodes is None:
+                nodes = graph.nodes if of is None else source.nodes
 
             def derived(graph: Graph, value_of: Callable[[int], Value]) -> Any:
                 given = {}

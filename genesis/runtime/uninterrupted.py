@@ -34,6 +34,7 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
     if threading.current_thread() is not threading.main_thread():
         with collector_paused():
             return unprofiled(function, *arguments)
+    given: list[Any] = [function, *arguments]
     results: list[T] = []
     failures: list[BaseException] = []
     over: list[bool] = []
@@ -48,10 +49,11 @@ def uninterrupted(function: Callable[..., T], *arguments: Any) -> T:
         try:
             if not called_off:
                 with collector_paused():
-                    results.append(function(*arguments))
+                    results.append(operator.call(*given))
         except BaseException as failure:
             failures.append(failure)
         finally:
+            given.clear()  # what the other thread holds a moment longer would seem to be in use
             over.append(True)
             python.PyThread_release_lock(ended)
 
