@@ -45,6 +45,7 @@ def put(tensors: Sequence[Tensor], whole: Tensor) -> Sequence[Tensor]:
     start = 0
     for tensor in tensors:
         part = whole if len(tensors) == 1 else whole[start : start + tensor.numel()]
-        write(detach(tensor), part.reshape(tensor.shape))
+        # A collective's own result is what a later failure keeps: no view of it.
+        write(detach(tensor), part if part.shape == tensor.shape else part.reshape(tensor.shape))
         start += tensor.numel()
     return tensors

@@ -64,7 +64,8 @@ def test_what_the_guide_names_is_there():
     for file in re.findall(r"`([\w/]+(?:\.py|/))`", GUIDE + ROOMS):
         named(file)
     for function, file in re.findall(r"`(\w+)`\s+in\s+`([\w/]+\.py)`", GUIDE + ROOMS):
-        assert re.search(rf"^(?:def|class) {function}\(", named(file).read_text(encoding="utf-8"), re.MULTILINE), (function, file)
+        source = named(file).read_text(encoding="utf-8")
+        assert re.search(rf"^(?:def|class) {function}\(", source, re.MULTILINE), (function, file)
 
 
 def files_in(prose: str) -> set[str]:

@@ -91,7 +91,8 @@ def data_base(kind: type) -> type | None:
 
     An instance of such a class is its items and its `__dict__`.
 
-    >>> data_base(collections.UserDict), data_base(type("Own", (dict,), {"__module__": "users"})), data_base(dict), data_base(KeyError)
+    >>> own = type("Own", (dict,), {"__module__": "users"})
+    >>> data_base(collections.UserDict), data_base(own), data_base(dict), data_base(KeyError)
     (<class 'object'>, <class 'dict'>, None, None)
     """
     base = next(base for base in (collections.OrderedDict, dict, list, object) if issubclass(kind, base))
