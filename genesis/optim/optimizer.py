@@ -16,7 +16,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
-from genesis.optim.state import Group, Hooked, State, Stateful, States
+from genesis.optim.state import Group, State, Stateful, States
 from genesis.runtime.devices import Device, seen_devices
 from genesis.sparse.sparse_tensor import SparseTensor, coalesced, flat_positions
 from genesis.tensor.composite import CompositeTensor, differentiated
@@ -32,7 +32,7 @@ Members = Tensor | Iterable[Tensor] | Iterable[Group]
 HINTS = ("foreach", "fused", "capturable", "differentiable")  # PyTorch's ways to run a step; here a step is always one program
 
 
-class Optimizer(Hooked, Stateful):
+class Optimizer(Stateful):
     """The base of optimizers. Subclasses name the `operation` of a step, its numbers in `settings`, its tensors in `slots`;
     `DeclaredOptimizer` derives the rest from a table of settings.
 

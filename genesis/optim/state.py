@@ -10,7 +10,8 @@ import copy
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any, ClassVar, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
 
 from genesis.autograd.hooks import RemovableHandle
 from genesis.execution.flush import flush_all
@@ -25,52 +26,14 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
-T = TypeVar("T")
-
-
-class OptimizerHooks:
-    """The hooks of one optimizer, by kind, in the order of their calls."""
-
-    def __init__(self) -> None:
-        self._by_kind: defaultdict[str, OrderedDict[int, AnyFunction]] = defaultdict(OrderedDict)
-
-    def add(self, kind: str, hook: AnyFunction, prepend: bool = False) -> RemovableHandle:
-        """Add a hook, before the others with `prepend`."""
-        return RemovableHandle(self._by_kind[kind], hook, prepend)
-
-    def call(self, kind: str, optimizer: object) -> None:
-        """Call the hooks of a kind with the optimizer."""
-        for hook in [*self._by_kind[kind].values()]:
-            hook(optimizer)
-
-    def passed(self, kind: str, optimizer: object, value: T) -> T:
-        """`value`, or its replacement by hooks of the kind."""
-        for hook in [*self._by_kind[kind].values()]:
-            found = hook(optimizer, value)
-            value = value if found is None else found
-        return value
-
-    def around(self, optimizer: object, step: Callable[..., T]) -> Callable[..., T]:
-        """The optimizer's `step`, with the step hooks around it."""
-
-        def hooked(*args: Any, **kwargs: Any) -> T:
-            given: tuple[Any, ...] = (optimizer, *args)
-            for hook in [*self._by_kind["step_pre"].values()]:
-                changed = hook(optimizer, given, kwargs)
-                if changed is not None:
-                    given, kwargs = changed
-            result = step(*given, **kwargs)
-            for hook in [*self._by_kind["step_post"].values()]:
-                hook(optimizer, given, kwargs)
-            return result
-
-        return hooked
+State = dict[str, Any]  # a parameter's state, by name
+Group = State  # "params" and their settings
 
 
 class Hooked:
-    """Registers the hooks of an `Optimizer`."""
+    """Registers the hooks of an `Optimizer`, by kind, and calls them in their order."""
 
-    hooks: OptimizerHooks | None = None
+    hooks: Mapping[str, OrderedDict[int, AnyFunction]] = MappingProxyType({})
     step: Callable[..., Any]
 
     def register_step_pre_hook(self, hook: AnyFunction) -> RemovableHandle:
@@ -98,20 +61,35 @@ class Hooked:
         return self._hooked("load_post", hook, prepend)
 
     def _hooked(self, kind: str, hook: AnyFunction, prepend: bool = False, steps: bool = False) -> RemovableHandle:
-        if self.hooks is None:
-            self.hooks = OptimizerHooks()
+        by_kind = vars(self).setdefault("hooks", defaultdict(OrderedDict))
         if steps and "step" not in vars(self):  # an optimizer without such hooks calls `step` itself
-            self.step = self.hooks.around(self, type(self).step)  # type: ignore[method-assign]
-        return self.hooks.add(kind, hook, prepend)
+            self.step = self._step_among_hooks
+        return RemovableHandle(by_kind[kind], hook, prepend)
+
+    def _step_among_hooks(self, *args: Any, **kwargs: Any) -> Any:
+        """The class's `step`, with the hooks around it."""
+        given: tuple[Any, ...] = (self, *args)
+        for hook in self._hooks_of("step_pre"):
+            given, kwargs = hook(self, given, kwargs) or (given, kwargs)
+        result = type(self).step(*given, **kwargs)
+        for hook in self._hooks_of("step_post"):
+            hook(self, given, kwargs)
+        return result
+
+    def _hooks_of(self, kind: str) -> list[AnyFunction]:
+        return [*self.hooks.get(kind, {}).values()]
+
+    def _through_hooks(self, kind: str, value: State) -> State:
+        """`value`, or its replacement by hooks of the kind."""
+        for hook in self._hooks_of(kind):
+            found = hook(self, value)
+            value = value if found is None else found
+        return value
 
     @replayable
     def __getstate__(self) -> dict[str, Any]:
         """Copies have no hooks."""
         return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}
-
-
-State = dict[str, Any]  # a parameter's state, by name
-Group = State  # "params" and their settings
 
 
 class States(dict[Any, State]):
@@ -131,13 +109,12 @@ class Part(Protocol):
         """Send each process's updated parameters to all."""
 
 
-class Stateful:
+class Stateful(Hooked):
     """The state of an `Optimizer`, and its state dicts."""
 
     keeps_own_state: ClassVar[bool] = False  # whether a class that is not the library's writes `step`, and keeps what it needs
     keeps_before_stepping = False  # whether state dicts show the state of a parameter that has not moved yet
     part: Part | None = None  # all parameters are moved here
-    hooks: OptimizerHooks | None
     param_groups: list[Group]
     state: dict[Tensor, State]
 
@@ -169,13 +146,12 @@ class Stateful:
         for group in self.param_groups:
             for parameter in group["params"]:
                 positions[id(parameter)] = len(positions)
-        if self.hooks is not None:
-            self.hooks.call("state_dict_pre", self)
+        for hook in self._hooks_of("state_dict_pre"):
+            hook(self)
         groups = [{**{name: value for name, value in group.items() if name != "params"},
                    "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups]
         state = _packed(self.state if self.keeps_own_state else self._all_shown(), positions)
-        made: State = {"state": state, "param_groups": groups}
-        return made if self.hooks is None else self.hooks.passed("state_dict_post", self, made)
+        return self._through_hooks("state_dict_post", {"state": state, "param_groups": groups})
 
     def _all_shown(self) -> dict[Tensor, State]:
         shown = {parameter: self.shown(group, self.state[parameter])  # a look at `state[parameter]` makes an empty one
@@ -190,8 +166,7 @@ class Stateful:
 
     def load_state_dict(self, state_dict: Options) -> None:
         """Load settings and (copied) state from `state_dict`. Raises ValueError if its groups have other sizes."""
-        if self.hooks is not None:
-            state_dict = self.hooks.passed("load_pre", self, state_dict)
+        state_dict = self._through_hooks("load_pre", state_dict)  # type: ignore[arg-type]
         saved = state_dict["param_groups"]
         sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
         if sizes != own:
@@ -206,8 +181,8 @@ class Stateful:
                 taken = _unpacked(state_dict["state"], _parameters_at(saved, self.param_groups))
                 self.__setstate__({"state": States(taken), "param_groups": self.param_groups})
             flush_all()
-        if self.hooks is not None:
-            self.hooks.call("load_post", self)
+        for hook in self._hooks_of("load_post"):
+            hook(self)
 
     def __setstate__(self, state: State) -> None:
         """Restore the attributes of a copy or pickle, or of a state dict for classes with their own state."""
@@ -279,4 +254,4 @@ def _each(value: Any, change: Any, name: Any = None) -> Any:
     return value
 
 
-replayable_module(__name__, but=("OptimizerHooks", "Hooked", "state_dict", "load_state_dict"))
+replayable_module(__name__, but=("Hooked", "state_dict", "load_state_dict"))

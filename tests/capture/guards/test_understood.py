@@ -47,7 +47,7 @@ UNMARKED = {
         "register_state_dict_post_hook", "register_state_dict_pre_hook", "state_dict",
     },
     "optim.Optimizer": {
-        "_hooked", "add_param_group", "load_state_dict", "state_dict",
+        "_hooked", "_hooks_of", "_step_among_hooks", "_through_hooks", "add_param_group", "load_state_dict", "state_dict",
         "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook", "register_state_dict_post_hook",
         "register_state_dict_pre_hook", "register_step_post_hook", "register_step_pre_hook",
     },
