@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from genesis.functions.creation import zeros
-from genesis.ir.annotations import Options
 from genesis.ir.dtypes import bfloat16
 from genesis.ops.contraction import matmul
 from genesis.ops.elementwise import clamp, maximum, rsqrt, sqrt
@@ -16,7 +15,6 @@ from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, 
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, is_literal, shrunk, update_rule
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
-from genesis.tensor.views import detach
 
 
 @update_rule
@@ -183,25 +181,12 @@ class Adafactor(DeclaredOptimizer):
             state.update(step=0, **made)
         return state
 
-    def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
-        if saved is None:
-            self.state.pop(parameter, None)
-            return
-        state = self.state_of(parameter, group)
-        state["step"] = int(saved["step"])
-        for slot in self.kinds:
-            if slot in state:
-                state[slot] = detach(saved[slot]).to(parameter, copy=True)
-
     def update(self, parameters: list[Tensor], group: Group, age: int) -> None:
         """Update matrices and vectors separately: their state differs."""
         for matrices in (True, False):
             alike = [p for p in parameters if (p.ndim > 1) == matrices]
             if alike:
                 self._update(alike, group, age, self.kinds[:2] if matrices else self.kinds[2:])
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        return self.kinds
 
     def settings(self, group: Group, age: int) -> Numbers:
         lr, fresh = float(group["lr"]), age ** group["beta2_decay"]

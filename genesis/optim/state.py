@@ -196,18 +196,18 @@ class Stateful(Hooked):
         state = self.state_of(parameter, group)
         state["step"] = int(saved.get("step", 1))  # PyTorch's SGD counts no steps
         for slot in self.slots(group):
-            if saved.get(slot) is not None:
-                state[slot] = _loaded(saved[slot], parameter)
+            if slot in state and saved.get(slot) is not None:
+                state[slot] = _loaded(saved[slot], state[slot])
 
 
-def _loaded(value: Tree, parameter: Tensor) -> Tensor:
-    """A copy of `value` (a tensor or array of the parameter's shape) in the parameter's dtype."""
+def _loaded(value: Tree, own: Tensor) -> Tensor:
+    """A copy of `value` (a tensor or array) like a parameter's `own` state, whose shape it has."""
     source = detach(value) if isinstance(value, Tensor) else tensor(value)
-    if source.shape != parameter.shape:
-        raise ValueError(f"load_state_dict: state of shape {source.shape} for a parameter of shape {parameter.shape}")
-    if isinstance(parameter, CompositeTensor):
-        return like(parameter, full_like(differentiated(parameter), 0)).copy_(source)
-    return source.to(parameter, copy=True)
+    if source.shape != own.shape:
+        raise ValueError(f"load_state_dict: state of shape {source.shape}; want {own.shape}, as this parameter's own")
+    if isinstance(own, CompositeTensor):
+        return like(own, full_like(differentiated(own), 0)).copy_(source)
+    return source.to(own, copy=True)
 
 
 def _packed(state: Mapping[Any, Any], positions: Mapping[int, int]) -> dict[Any, Any]:

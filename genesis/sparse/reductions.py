@@ -40,15 +40,9 @@ def sum_of(input: SparseTensor, dim: Axes = None, keepdim: bool = False, *, dtyp
     if not kept:
         total = elements.sum(0)
         return total.reshape((1,) * axes + tuple(total.shape)) if keepdim else total
-    x = in_layout(input, sparse_coo)
     if len(kept) == axes:
-        return x.with_elements(elements)
-    rows = {axis: x._positions[axis] for axis in kept}
-    left = range(axes) if keepdim else kept
-    zeros = x._positions.new_zeros(x._positions.shape[1])
-    extents = (*[x.shape[axis] if axis in rows else 1 for axis in left], *elements.shape[1:])
-    found = coalesced(sparse(stack([rows.get(axis, zeros) for axis in left]), elements, extents))
-    return in_layout(found, input._kind) if keepdim else found
+        return in_layout(input, sparse_coo).with_elements(elements)
+    return _reduced("sum", input, dim, keepdim, dtype, None)
 
 
 @rule("mean")
