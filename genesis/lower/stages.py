@@ -26,10 +26,6 @@ class Matrix(NamedTuple):
     steps: tuple[int, ...]
     axis_groups: AxisGroups = PLAIN
 
-    def resized(self, rows: int, columns: int) -> Matrix:
-        """The first `rows` rows and `columns` columns of a plain matrix."""
-        return self._replace(layout=self.layout._replace(shape=(*self.layout.shape[:-2], rows, columns)))
-
 
 class Product(NamedTuple):
     """A matrix product c = a @ b of m x k by k x n matrices, for each of a batch.
@@ -78,7 +74,9 @@ class Product(NamedTuple):
     def resized(self, axis: str, extent: int) -> Product:
         """The product with another number of rows, columns or terms ("m", "n", "k"), of plain matrices."""
         m, n, k = (dict(zip("mnk", self.extents, strict=True)) | {axis: extent}).values()
-        return self._replace(a=self.a.resized(m, k), b=self.b.resized(k, n), c=self.c.resized(m, n), extents=(m, n, k))
+        a, b, c = [x._replace(layout=x.layout._replace(shape=(*x.layout.shape[:-2], *shape)))
+                   for x, shape in ((self.a, (m, k)), (self.b, (k, n)), (self.c, (m, n)))]
+        return self._replace(a=a, b=b, c=c, extents=(m, n, k))
 
     @property
     def reads(self) -> tuple[int, ...]:

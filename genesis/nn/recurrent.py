@@ -164,24 +164,15 @@ class RNNBase(Module, WithGetattr):
                 x = self._dropped(x, packed)
             outputs = []
             for reverse, end in enumerate(self._ends(layer)):
-                weights = [getattr(self, kind + end, None) for kind in KINDS]
+                weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = [getattr(self, kind + end, None) for kind in KINDS]
+                given = call(OPERATIONS["linear"], (x, weight_ih, bias_ih))  # of the whole input: only the state goes by steps
                 first = [state[len(after)] for state in states]
-                output, last = self._steps(x, first, weights, bool(reverse), ends)
+                output, *last = call(OPERATIONS["recurrent"], (
+                    given, first, [weight_hh, bias_hh, weight_hr], self.mode, bool(reverse), ends))
                 outputs.append(output)
                 after.append(tuple(last))
             x = outputs[0] if len(outputs) == 1 else call(OPERATIONS["cat"], (outputs, -1))
         return x, [call(OPERATIONS["stack"], (list(each),)) for each in zip(*after, strict=True)]
-
-    def _steps(
-        self, x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor | None], reverse: bool, lengths: Tensor | None
-    ) -> tuple[Tensor, Sequence[Tensor]]:
-        """A layer's outputs in one direction, and its last state. One product multiplies the whole input by its weights; only
-        the state goes step by step."""
-        weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = weights
-        given = call(OPERATIONS["linear"], (x, weight_ih, bias_ih))
-        output, *last = call(
-            OPERATIONS["recurrent"], (given, state, [weight_hh, bias_hh, weight_hr], self.mode, reverse, lengths))
-        return output, last
 
     def _dropped(self, x: Tensor, packed: PackedSequence | None) -> Tensor:
         """Dropout between layers; of packed sequences for their own steps, in the order in which these are packed."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.loop_body import unrolled
+from genesis.pytree import map_tree
 from genesis.shipping import ExportError
 from genesis.shipping.dynamic import Sizes, fitted, numbers_of, samples
 from genesis.shipping.graph_of_call import CallGraph, Position
@@ -28,9 +29,13 @@ def without_loops(graph: CallGraph, sizes: Sizes) -> tuple[CallGraph, Sizes]:
             if formula is not None:
                 formulas[index, number] = formula
     lines = [line for k, line in enumerate(graph.lines) for _ in range(moved[k] - (moved[k - 1] if k else -1))]
+
+    def at(leaf: Any) -> Any:
+        return Position(moved[leaf]) if isinstance(leaf, Position) else leaf
+
     calls = [call._replace(
-        nodes=range(moved[call.nodes.start], moved[call.nodes.stop - 1] + 1), arguments=_moved(call.arguments, moved),
-        options=_moved(call.options, moved)) for call in graph.calls if call.operation != "recurrent" and len(call.nodes)]
+        nodes=range(moved[call.nodes.start], moved[call.nodes.stop - 1] + 1), arguments=map_tree(at, call.arguments),
+        options=map_tree(at, call.options)) for call in graph.calls if call.operation != "recurrent" and len(call.nodes)]
     other = graph._replace(
         nodes=nodes, lines=lines, calls=calls, inputs=[one._replace(node=moved[one.node]) for one in graph.inputs],
         outputs=[moved[index] for index in graph.outputs], written={name: moved[k] for name, k in graph.written.items()})
@@ -45,12 +50,3 @@ def _unrolled(nodes: Sequence[Node]) -> tuple[list[Node], list[int]]:
         values.append(unrolled(node, *inputs) if node.op == "time_loop" else
                       graph.add(node.op, inputs, node.shape, node.dtype, node.attrs))
     return graph.nodes, [value.index for value in values]
-
-
-def _moved(tree: Any, moved: Sequence[int]) -> Any:
-    """Arguments of a call with the values of the other graph."""
-    if isinstance(tree, Position):
-        return Position(moved[tree])
-    if isinstance(tree, dict):
-        return {name: _moved(value, moved) for name, value in tree.items()}
-    return type(tree)([_moved(value, moved) for value in tree]) if type(tree) in (list, tuple) else tree

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from genesis.ir.graph import Graph, Value
 from genesis.ir.shapes import Shape, numel
@@ -20,10 +20,11 @@ from genesis.ops.layout import Layout, layout_in
 from genesis.ops.loop_body import Body, body_of, closed, is_transposed, loop_node, parts_of, reference, row, unrolled
 from genesis.ops.reduction import sum
 from genesis.ops.registry import PRIMITIVES, cast, expand, primitive
-from genesis.ops.views import put_value, reshape_value, slice_value, view_value
+from genesis.ops.views import put_value, reshape_value, slice_value
 
 EXPENSIVE = 8  # cost of an elementwise value that is saved for the derivative
 _Source = tuple[str, int]  # of an input of the derivative's step: what it is, and of which carry, sequence, stack or constant
+_Total = tuple[tuple[_Source, ...], Callable[..., Value]]  # rows that a sum over all steps is computed of, and how
 
 
 def time_loop(
@@ -52,13 +53,13 @@ def time_loop(
 
 # ---- the derivative ----
 class _Derivative(NamedTuple):
-    """The body of the derivative, the `sources` of its inputs and of the sequences' cotangents, and what constants' cotangents
-    are computed of (see `_terms`)."""
+    """The body of the derivative, the `sources` of its inputs and of the sequences' cotangents, and how those of constants are
+    computed."""
 
     body: Body
     sources: tuple[_Source, ...]
     sequences: Mapping[int, _Source]
-    constants: Mapping[int, Any]
+    constants: Mapping[int, _Total]
 
 
 def _with_saved(body: Body) -> Body:
@@ -68,7 +69,7 @@ def _with_saved(body: Body) -> Body:
         node.op == "matmul" or (PRIMITIVES[node.op].kind == "elementwise" and PRIMITIVES[node.op].cost >= EXPENSIVE))]
     more = body._replace(stacked=(*body.stacked, *dear))
     found = _derivative(more, (True,) * len(body.following), (True,) * len(body.stacked) + (False,) * len(dear))
-    read = {*found.sources, *[source for terms in found.constants.values() for source in _read(terms)]}
+    read = {*found.sources, *[source for sources, _ in found.constants.values() for source in sources]}
     saved = [i for k, i in enumerate(dear, len(body.stacked)) if ("stack", k) in read]
     return body._replace(stacked=(*body.stacked, *saved))
 
@@ -124,13 +125,13 @@ def _derivative(body: Body, states: tuple[bool, ...], stacks: tuple[bool, ...]) 
         return source
 
     sequences = {index - first: stack(ends[index]) for index in ends if index >= first}
-    constants = {index: _terms(ends[index], stack) for index in ends if index < body.constants}
+    constants = {index: _total(ends[index], stack) for index in ends if index < body.constants}
     return _ordered(graph, inputs, following, [*stacked.values()], sequences, constants)
 
 
 def _ordered(
     graph: Graph, inputs: Mapping[_Source, Value], following: Sequence[Value], stacked: Sequence[Value],
-    sequences: Mapping[int, _Source], constants: Mapping[int, Any],
+    sequences: Mapping[int, _Source], constants: Mapping[int, _Total],
 ) -> _Derivative:
     """The derivative with those inputs that are read, in the order of a body's."""
     read = needed(graph, [value.index for value in (*following, *stacked)])
@@ -143,40 +144,28 @@ def _ordered(
     return _Derivative(body, sources, sequences, constants)
 
 
-def _terms(x: Value, stack: Callable[[Value], _Source]) -> Any:
-    """What the sum of `x` over all steps is computed of: ("product", rows, rows), ("sum", axes, rows), ("add", terms, terms),
-    ("view", layout, terms)."""
+def _total(x: Value, stack: Callable[[Value], _Source]) -> _Total:
+    """How to compute the sum of `x` over all steps."""
     node, nodes = x.node, x.graph.nodes
     sources = [x.graph.value(i) for i in node.inputs]
     if node.op == "add" and all(v.shape == x.shape and v.dtype is x.dtype for v in sources):
-        return "add", *[_terms(v, stack) for v in sources]
+        (rows, one), (others, other) = [_total(v, stack) for v in sources]
+        return (*rows, *others), lambda *found: one(*found[: len(rows)]) + other(*found[len(rows) :])
     if is_transposed(nodes, x.index):
-        return "view", layout_in(node), _terms(sources[0], stack)
+        rows, one = _total(sources[0], stack)
+        return rows, lambda *found: swapped(one(*found))
     if node.op == "matmul" and x.ndim == 2 and is_transposed(nodes, node.inputs[0]):
-        return "product", stack(x.graph.value(sources[0].node.inputs[0])), stack(sources[1])
+        return (stack(x.graph.value(sources[0].node.inputs[0])), stack(sources[1])), _product_over_steps
     if node.op == "sum" and sources[0].dtype is x.dtype:
-        return "sum", node.attrs["axes"], stack(sources[0])
-    return "sum", (), stack(x)
+        axes = (0, *[axis + 1 for axis in node.attrs["axes"]])
+        return (stack(sources[0]),), lambda found: sum(found, axes)
+    return (stack(x),), lambda found: sum(found, (0,))
 
 
-def _read(terms: Any) -> list[_Source]:
-    """The rows that terms are computed of."""
-    kind, *parts = terms
-    return [*parts] if kind == "product" else [parts[1]] if kind == "sum" else [
-        source for part in parts[kind == "view" :] for source in _read(part)]
-
-
-def _total(terms: Any, rows: Callable[[_Source], Value]) -> Value:
-    kind, *parts = terms
-    if kind == "add":
-        return _total(parts[0], rows) + _total(parts[1], rows)
-    if kind == "view":
-        return view_value(_total(parts[1], rows), parts[0], "permute")
-    if kind == "product":
-        left, right = [reshape_value(x, (x.shape[0] * x.shape[1], x.shape[2])) for x in map(rows, parts)]
-        return product(swapped(left), right)
-    axes, x = parts[0], rows(parts[1])
-    return sum(x, (0, *[axis + 1 for axis in axes]))
+def _product_over_steps(left: Value, right: Value) -> Value:
+    """The sum over all steps of the products of rows, the left one transposed."""
+    left, right = [reshape_value(x, (x.shape[0] * x.shape[1], x.shape[2])) for x in (left, right)]
+    return product(swapped(left), right)
 
 
 def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
@@ -216,7 +205,7 @@ def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     sources = [carried[number] if kind == "carry" else rows((kind, number)) for kind, number in found.sources]
     result = loop_node(found.body, sources, not reverse)
     back, stacked = parts_of(result, found.body, steps)
-    totals = {k: _total(terms, rows) for k, terms in found.constants.items()}
+    totals = {k: total(*map(rows, sources)) for k, (sources, total) in found.constants.items()}
     to_carries = [row(s, steps if reverse else 0) for s in back]
     to_carries = [value if more is None else value + more for value, more in zip(to_carries, initial, strict=True)]
     to_sequences = [rows(found.sequences[k]) if k in found.sequences else None

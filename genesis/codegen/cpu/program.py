@@ -77,20 +77,19 @@ def assemble(
 
 def launches_of(
     nodes: Sequence[Node], stage: Stage, slots: SlotMap, addresses: Addresses, threads: int
-) -> list[Launch] | None:
+) -> Sequence[Launch] | None:
     """The launches of a stage; None for a host call that is left to Python, which is alone in its stage."""
     first = stage[0]
     if isinstance(first, HostCall) and nodes[first.node].op == "time_loop":
         return time_loop.launches(nodes, first, slots, addresses, threads, launches_of)
     if isinstance(first, HostCall):
         native = native_operation(nodes[first.node].op)
-        found = None if native is None else native.launches(nodes, first, slots, addresses, threads)
-        return None if found is None else [*found]
+        return None if native is None else native.launches(nodes, first, slots, addresses, threads)
     if isinstance(first, Product):
         return [_product_launch(nodes, c, slots, addresses, threads) for c in stage if isinstance(c, Product)]
     if isinstance(first, Loop):
         return [launch for c in stage if isinstance(c, Loop) for launch in loop_launches(nodes, c, slots, addresses, threads)]
-    return [*_kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)]
+    return _kernel_launches([c for c in stage if isinstance(c, KernelCall)], slots, addresses, threads)
 
 
 def _streamed(nodes: Sequence[Node], schedule: Schedule) -> set[int]:

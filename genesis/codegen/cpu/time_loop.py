@@ -22,7 +22,7 @@ from genesis.runtime.determinism import planned_threads
 from genesis.runtime.native import Addresses, Launch, MovingSlot, Repeat, Slot
 
 _Place = Slot | MovingSlot  # of a value in the first step
-LaunchesOf = Callable[[Sequence[Node], Stage, SlotMap, Addresses, int], "list[Launch] | None"]
+LaunchesOf = Callable[[Sequence[Node], Stage, SlotMap, Addresses, int], "Sequence[Launch] | None"]
 
 
 def programs_of(node: Node, threads: int) -> tuple[Lowered, Lowered]:
@@ -63,7 +63,7 @@ def launches(
     copies, step = programs_of(node, threads)
 
     def launched(program: Lowered, inputs: Sequence[_Place], outputs: Sequence[_Place]) -> list[Any]:
-        own, found = _StepSlots(slots, program, inputs, outputs), []
+        own, found = _StepSlots(slots, program, inputs, outputs), list[Any]()
         for stage in program.schedule.stages:
             made = launches_of(program.nodes, stage, own, addresses, threads)
             assert made is not None, "a step makes no calls into Python"
