@@ -47,8 +47,8 @@ class Known:
     __slots__ = ("examples", "filled", "made", "templates")
 
     def __init__(self) -> None:
-        self.examples: list[Numbers] = []
-        self.templates: list[Callable[..., Any]] = []  # the latest one that fitted first
+        self.examples: tuple[Numbers, ...] = ()
+        self.templates: tuple[Callable[..., Any], ...] = ()  # the latest one that fitted first
         self.made = self.filled = 0
 
     def fill(self, *given: Any) -> Any:
@@ -63,20 +63,20 @@ class Known:
             if found is not None:
                 self.filled += 1
                 if place:
-                    self.templates = [template, *[other for other in self.templates if other is not template]]
+                    self.templates = (template, *[other for other in self.templates if other is not template])
                 return found
         return None
 
     def is_due(self, numbers: Numbers) -> bool:
         """Note one more example; returns whether a template is likely to pay."""
-        self.examples = [*self.examples[1 - EXAMPLES :], numbers]
+        self.examples = (*self.examples[1 - EXAMPLES :], numbers)
         return len(self.examples) == EXAMPLES and self.made < AHEAD + self.filled // COST
 
     def make(self, template: Callable[..., Any], *given: Any) -> None:
         """Add the template that a function makes of the examples, unless it fails, as where a rule takes no symbolic sizes."""
         self.made += 1
         made = uninterrupted(_made, template, self.examples, *given)
-        self.templates = [*made, *self.templates[: MOST - 1]]
+        self.templates = (*made, *self.templates[: MOST - 1])
 
 
 def _made(template: Callable[..., Any], *given: Any) -> list[Any]:

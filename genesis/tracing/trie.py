@@ -16,7 +16,7 @@ from genesis.tracing.families import Build, Family, Form, Step, positions_of
 Key = tuple[Any, ...]  # a call's operation, mode, positions of its tensors and static arguments
 NODE_LIMIT = 20_000
 BYTE_LIMIT = max(1 << 30, machine_memory() // 4)
-STEP_LIMIT = 250_000  # maximal number of steps, about 1 KB each
+STEP_LIMIT = 250_000  # maximal number of steps, 2 to 3 KB each with what families know
 _NODE_WEIGHT = BYTE_LIMIT // NODE_LIMIT  # a weight is in bytes, and counts nodes as bytes: one comparison checks both limits
 LOOP_NODES = 1_000  # a loop that reads nothing is flushed where it repeats, to repeat its program
 LOOP_LIMIT = LOOP_NODES * _NODE_WEIGHT
