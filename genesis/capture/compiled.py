@@ -37,6 +37,8 @@ ENTRY_LIMIT = 64  # per function: the least recently used is dropped
 CHECKED = 2  # replays of each entry that `check=True` compares
 PATIENCE = 4  # recordings beyond the replays of all before recordings become rare
 STRAYS = 16  # mismatched values, beyond replays, after which values that Python reads are no longer guards
+MANY = 1000  # guards of a recording; after the first two, each so many weigh as DEAR recordings, which as many replays pay
+DEAR = 50
 RARER = 3  # log2 of the factor by which the wait between recordings then grows: a recording takes as long as 100 calls
 
 
@@ -181,6 +183,7 @@ class Compiled:
         recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items, compares=self._compares)
         timeline.note("record", began, self.__qualname__)
         recorder, entry = recording.recorder, recording.entry
+        self._recordings += len(recorder.guards.labels) // MANY * DEAR * (self._recordings > 2)
         if recorder.guards.meets_cached_function:
             self._dynamic = False
         recorder.release()

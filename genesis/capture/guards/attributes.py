@@ -8,7 +8,7 @@ import sys
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
 
 from genesis.capture.guards.contents import CALLABLES, PLAIN, Contents
-from genesis.capture.guards.kinds import TUPLE_FIELD, is_librarys, unknown_base
+from genesis.capture.guards.kinds import TUPLE_FIELD, is_librarys, slots_of, unknown_base
 from genesis.capture.guards.known_functions import Builtin
 from genesis.ir.replayable import Described
 from genesis.nn.members import Members
@@ -83,11 +83,8 @@ class Attributes(Contents):
                     self.is_still(f"{self._dict_of(value)}[{attribute!r}]", item, f"{label}.{attribute}")
                 elif isinstance(attribute, str):
                     self._attribute(value, attribute, label)
-        if not isinstance(value, type | ModuleType):
-            slots = {name for base in type(value).__mro__ if base.__flags__ & _HEAP_TYPE and not is_librarys(base.__module__)
-                     for name, found in vars(base).items() if isinstance(found, MemberDescriptorType)}
-            for attribute in slots:
-                self._attribute(value, attribute, label)
+        for attribute in () if isinstance(value, type | ModuleType) else slots_of(type(value)):
+            self._attribute(value, attribute, label)
 
     def _attribute(self, owner: object, attribute: str, label: str) -> None:
         if (id(owner), attribute) in self._guarded or attribute == "__dict__":

@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from genesis.capture.guards.kinds import SCALARS
+from genesis.capture.guards.kinds import is_scalar
 from genesis.ir.annotations import AnyFunction
 from genesis.runtime.instructions import FAILURES
 from genesis.runtime.uninterrupted import is_of_handler
@@ -23,8 +23,10 @@ def differs(now: object, then: object) -> bool:
 
 
 def same(now: object, then: object) -> bool:
-    """Whether two values are one object, or the same number or string."""
-    return now is then or (isinstance(then, SCALARS) and not differs(now, then))
+    """Whether two values are one object, the same number or string, or tuples of the same values."""
+    if type(then) is tuple:
+        return type(now) is tuple and len(now) == len(then) and all(map(same, now, then))
+    return now is then or (is_scalar(then) and not differs(now, then))
 
 
 COMPARISONS = {"differs": differs, "same": same}  # functions that lines may call

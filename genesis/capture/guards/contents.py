@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from genesis.capture.guards.classes import ClassGuards
-from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, unknown_base
+from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, is_scalar, unknown_base
 from genesis.capture.guards.known_functions import Builtin, is_known_function, is_known_module
 from genesis.capture.guards.lines import LIMIT, Lines
 from genesis.capture.guards.opcodes import DYNAMIC
@@ -55,6 +55,7 @@ class Contents(Lines, ABC):
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._unknown_functions: dict[str, str] = {}  # C functions of unknown effect, by names that so far are only called
         self.seen = SeenCode()
+        self.met = False  # an object that no guarded name leads to
 
     def variable(self, expression: str, value: object, label: str) -> None:
         """`visit`, for a variable's value: a plain tensor is an input, which each call re-reads."""
@@ -65,7 +66,7 @@ class Contents(Lines, ABC):
 
     def visit(self, expression: str, value: object, label: str) -> None:
         """Guard that `expression` is `value`, and its contents."""
-        if isinstance(value, SCALARS):
+        if is_scalar(value):
             name = self.constant(value)
             singleton = value is None or type(value) is bool
             self.fail_if(f"{expression} is not {name}" if singleton
@@ -84,7 +85,7 @@ class Contents(Lines, ABC):
         """Guard the contents of `value`, once."""
         if isinstance(value, Builtin | type) and value.__name__ in DYNAMIC and _last_name(label) not in DYNAMIC:
             self.look_up_any()  # under another name
-        if isinstance(value, SCALARS) or id(value) in self._entered or len(self.labels) >= LIMIT:
+        if is_scalar(value) or id(value) in self._entered or len(self.labels) >= LIMIT:
             return
         self._entered.add(id(value))
         name, kind = self.constant(value), type(value)
@@ -149,9 +150,13 @@ class Contents(Lines, ABC):
 
     def _keys(self, listed: str, keys: list[object], label: str) -> str:
         """Guard the keys of a dict; the name of the constant that holds them."""
-        name = self.constant(keys)
-        self.fail_if(f"len({listed}) != {len(keys)} or not all(map(same, {listed}, {name}))", f"the keys of {label}")
-        return name
+        self.fail_if(self.has_other_keys(listed, keys), f"the keys of {label}")
+        return self.constant(keys)
+
+    def has_other_keys(self, listed: str, keys: list[object]) -> str:
+        """The condition that `listed` has other keys, or in another order."""
+        differs = f" or not all(map(same, {listed}, {self.constant(keys)}))" if keys else ""
+        return f"len({listed}) != {len(keys)}{differs}"
 
     def table(self, expression: str, value: dict[object, object], name: str, label: str) -> None:
         """`visit`, for a dict of a Python module: while code only tests keys, only these keys are guarded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -62,6 +62,7 @@ class _Check:
     def check(self, given: Mapping[InputSource, int]) -> EntryCheck:
         # The order matters: lines use names bound by earlier ones, and memory comes last, as it may flush a trace.
         self._leaves()
+        self._containers()
         found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
         self._states = {source: state for source, state in found if source is not None}
         self._same()
@@ -104,6 +105,21 @@ class _Check:
             if isinstance(value, Tensor) and value._base is None:
                 self._roots.add(f"a{j}")
                 self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
+
+    def _containers(self) -> None:
+        """Guard which containers are objects that names lead to, and that others are distinct, if the call could tell."""
+        free: dict[type, list[str]] = {}
+        for key, (name, value, _) in self.arguments.containers.items():
+            kind = type(value)
+            if issubclass(kind, tuple) or key != id(value):
+                continue
+            if self.guards.has_entered(value):
+                self._fail_if(f"{name} is not {self.guards.constant(value)}", f"the {kind.__name__} that is given")
+            elif self.guards.seen.compares or kind not in (list, dict):
+                free.setdefault(kind, []).append(name)
+        for kind, names in free.items():
+            held = [one for one in self.guards.constants.values() if type(one) is kind and self.guards.has_entered(one)]
+            self._distinct(names, f"which {kind.__name__} is given", held)
 
     def _is_plain(self, source: Source) -> bool:
         state = self._states[source]
@@ -171,8 +187,8 @@ class _Check:
             self._distinct(views.get(base, []), "which views are one tensor")
         self._distinct([names[0] for base, names in roots.items() if base not in held], "which tensors share storage", held)
 
-    def _distinct(self, names: Sequence[str], label: str, held: Set[Tensor] = frozenset()) -> None:
-        """Guard that names refer to distinct tensors, none of which is held."""
+    def _distinct(self, names: Sequence[str], label: str, held: Collection[object] = ()) -> None:
+        """Guard that names refer to distinct objects, none of which is held."""
         ids = f"{{{', '.join(f'id({name})' for name in names)}}}"
         if len(names) > 1:
             self._fail_if(f"len(v := {ids}) != {len(names)}", label)

@@ -86,6 +86,23 @@ def is_of_python(kind: type) -> bool:
     return True
 
 
+def is_scalar(value: object) -> bool:
+    """Whether a value is a number, a string or None, without attributes of its own."""
+    return isinstance(value, SCALARS) and not hasattr(value, "__dict__")
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names of the slots that users' classes among the bases of `kind` have."""
+    return [name for base in kind.__mro__ if base.__flags__ & _HEAP_TYPE and not is_librarys(base.__module__)
+            for name, found in vars(base).items() if isinstance(found, types.MemberDescriptorType)]
+
+
+def is_named_tuple(kind: type) -> bool:
+    """Whether the instances of a class are named tuples that are their items alone, and are read as tuples are."""
+    return issubclass(kind, tuple) and hasattr(kind, "_fields") and not kind.__dictoffset__ and all(
+        getattr(kind, name) is getattr(tuple, name) for name in ("__getitem__", "__iter__", "__len__"))
+
+
 def data_base(kind: type) -> type | None:
     """`OrderedDict`, `dict`, `list` or `object`, if a class only adds Python and attributes to it; None for another class.
 

@@ -74,6 +74,7 @@ class CodeNames:
         owners: variables, never bound anew in the code, whose attributes are looked up by computed names in other ways.
         dynamic: attributes of others are.
         catches: it continues after an exception, which may show that something is absent.
+        compares: it compares objects by identity, other than with constants.
         unknown: (instruction, line) of the first instruction that is not understood.
     """
 
@@ -88,6 +89,7 @@ class CodeNames:
     owners: set[str] = field(default_factory=set)
     dynamic: bool = False
     catches: bool = False
+    compares: bool = False
     unknown: tuple[str, int] | None = None
 
 
@@ -130,6 +132,8 @@ def names_in(code: CodeType) -> CodeNames:
                     found.owners.add(whose)
                 else:
                     found.dynamic = True
+        elif name == "IS_OP":
+            found.compares |= instructions[index - 1].opname != "LOAD_CONST"
         elif name.startswith("FORMAT_"):
             found.attributes.add("__qualname__")
         elif name == "IMPORT_NAME":

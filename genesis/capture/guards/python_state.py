@@ -37,6 +37,7 @@ class Guards(Attributes):
         if own:
             self._understand(code, names)
             self._keep(names)
+            self.seen.compares |= names.compares
             if names.catches:
                 self.catch()
             if new := names.absent - self.seen.tested_for:
@@ -138,6 +139,11 @@ class Guards(Attributes):
     def knows(self, code: CodeType) -> bool:
         """Whether `code` has been seen."""
         return code in self._functions
+
+    def meet(self, value: object) -> None:
+        """A method of `value` runs, which no guarded name leads to: the library has it, or C code has made it for the call."""
+        self.met = self.met or not (isinstance(value, type) or self.has_entered(value))
+        self.enter(value, type(value).__name__)
 
     def has_entered(self, value: object) -> bool:
         """Whether `value` is from before the call, with guarded contents."""

@@ -23,6 +23,7 @@ class SeenCode:
         tested_for: names that need not exist.
         is_dynamic: any attribute may be looked up.
         catches: the call may continue after an exception.
+        compares: it compares objects by identity.
         called: names of the library's functions that the user's code may call.
     """
 
@@ -34,5 +35,5 @@ class SeenCode:
         self.handed_on: set[str] = set()
         self.read: set[str] = set()
         self.tested_for: set[str] = set()
-        self.is_dynamic = self.catches = False
+        self.is_dynamic = self.catches = self.compares = False
         self.called: set[str] = {*_SPECIAL}

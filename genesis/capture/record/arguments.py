@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, UserDict, UserList
-from collections.abc import Mapping
+from collections import OrderedDict, UserDict, UserList, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from genesis.capture.guards.kinds import is_named_tuple, slots_of
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Positional
 from genesis.ir.annotations import Options, Tree
@@ -27,16 +28,15 @@ class Arguments:
         self._recorder = recorder
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
         self._dynamic = dynamic
-        self.containers: set[int] = set()
-        self.taken: list[Tree] = []  # objects of the user's whose parts are leaves
-        self._within: list[Tree] = []  # the containers on the way to what is taken now
+        # By their ids: the name of each container, it, and what the call is given for it (None while its parts are taken).
+        self.containers: dict[int, tuple[str, Tree, Tree]] = {}
         self.args: Positional = self._take("args", args, "the arguments")
         self.kwargs: Options = self._take("kwargs", kwargs, "the keyword arguments")
 
     def forget(self) -> None:
         """Drop the arguments after the call."""
         self.args, self.kwargs = (), {}
-        self.taken.clear()
+        self.containers.clear()
 
     def add(self, expression: str, tensor: Tensor, label: str) -> int:
         """Add what `expression` finds as a leaf; returns its number."""
@@ -57,8 +57,8 @@ class Arguments:
 
     def _container(self, expression: str, value: object, label: str) -> str:
         """The name of a container in the generated code, which compares its class."""
-        self.containers.add(id(value))
         name = f"t{len(self.lines)}"
+        self.containers[id(value)] = name, value, None
         kind = self._recorder.guards.constant(type(value))
         self._fail_if(f"({name} := {expression}).__class__ is not {kind}", f"the type of {label}")
         return name
@@ -92,62 +92,73 @@ class Arguments:
             return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
         is_data = isinstance(value, tuple | list | dict | UserDict | UserList)
         if is_data or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-            if any(value is outer for outer in self._within):
-                self._recorder.refuse("an argument contains itself")
-                return value
-            self._within.append(value)
-            name = self._container(expression, value, label)
-            if type(value) in (tuple, list, dict) or hasattr(value, "_fields"):
-                value = self._take_items(name, value, label)
-            else:
-                self._take_object(name, value, label)
-            self._within.pop()
-            return value
+            return self._take_container(expression, value, label)
         name = guards.constant(value)
-        compared = isinstance(value, str | bytes | complex)
+        compared = isinstance(value, str | bytes | complex) and not hasattr(value, "__dict__")
         self._fail_if(f"(v := {expression}) is not {name}" + (f" and differs(v, {name})" if compared else ""), label)
         guards.enter(value, label)
         return value
 
+    def _take_container(self, expression: str, value: Tree, label: str) -> Tree:
+        """`_take` for a container; one that is met again is compared by identity, but for tuples."""
+        name, known, taken = self.containers.get(id(value), ("", None, None))
+        if known is not None and not isinstance(value, tuple):
+            self._fail_if(f"{expression} is not {name}", f"whether {label} is also another argument")
+            if taken is None:
+                self._recorder.refuse("an argument contains itself")
+            return value if taken is None else taken
+        name, taken = self._container(expression, value, label), value
+        self._recorder.guards.enter(type(value), f"the class of {label}")
+        if type(value) in (tuple, list, dict) or is_named_tuple(type(value)):
+            taken = self._take_items(name, value, label)
+        else:
+            self._take_object(name, value, label)
+        self.containers[id(value)] = self.containers[id(taken)] = name, value, taken
+        return taken
+
     def _take_items(self, name: str, value: Tree, label: str) -> Tree:
         """`_take` for the items of a dict, list or tuple, which has a name already."""
         if isinstance(value, dict):
-            keys = self._recorder.guards.constant([*value])
-            self._fail_if(f"[*{name}] != {keys}" if value else name, f"the keys of {label}")
-            items = {k: self._take(f"{name}[{keys}[{i}]]", v, f"{label}[{k!r}]") for i, (k, v) in enumerate(value.items())}
-            return value if all(items[k] is value[k] for k in value) else {**value, **items}
-        self._fail_if(f"len({name}) != {len(value)}", f"the length of {label}")
-        taken = [self._take(f"{name}[{i}]", v, f"{label}[{i}]") for i, v in enumerate(value)]
+            items = self._take_keyed(name, f"{name}[{{}}]", value, label)
+            return value if all(items[k] is value[k] for k in value) else items
+        taken = self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)
         if all(a is b for a, b in zip(taken, value, strict=True)):
             return value
-        return type(value)(*taken) if hasattr(value, "_fields") else type(value)(taken)
+        return tuple.__new__(type(value), taken) if isinstance(value, tuple) else taken
 
     def _take_object(self, name: str, value: Tree, label: str) -> None:
         """`_take` for an instance of a class of the user's: its items and attributes, whose numbers are compared."""
         guards, dynamic, self._dynamic = self._recorder.guards, self._dynamic, False
-        guards.enter(type(value), f"the class of {label}")
-        self.taken.append(value)
         base: Any = next(kind for kind in (OrderedDict, dict, list, tuple, object) if isinstance(value, kind))
         of_base = guards.constant(base)
         if isinstance(value, dict):
             self._take_keyed(f"{of_base}.keys({name})", f"{of_base}.__getitem__({name}, {{}})", dict(base.items(value)), label)
         elif isinstance(value, list | tuple):
-            self._fail_if(f"{of_base}.__len__({name}) != {base.__len__(value)}", f"the length of {label}")
-            for i, item in enumerate(base.__iter__(value)):
-                self._take(f"{of_base}.__getitem__({name}, {i})", item, f"{label}[{i}]")
+            items = [*base.__iter__(value)]
+            self._take_listed(f"{of_base}.__len__({name})", f"{of_base}.__getitem__({name}, {{}})", items, label)
+        if isinstance(value, defaultdict):
+            self._take(f"{name}.default_factory", value.default_factory, f"{label}.default_factory")
         if isinstance(attributes := getattr(value, "__dict__", None), dict):
             self._take_keyed(f"{name}.__dict__", f"{name}.__dict__[{{}}]", attributes, label)
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)} if (
-            dataclasses.is_dataclass(value)) else {}
-        slots = {slot for kind in type(value).__mro__ for slot in vars(kind).get("__slots__", ())} - {"__dict__", "__weakref__"}
-        if not slots <= fields.keys():
-            self._recorder.refuse(f"{label} has slots")
-        for slot in slots & fields.keys():
-            self._take(f"{name}.{slot}", fields[slot], f"{label}.{slot}")
+        for slot in slots_of(type(value)):
+            if hasattr(value, slot):
+                self._take(f"{name}.{slot}", getattr(value, slot), f"{label}.{slot}")
+            else:
+                self._fail_if(f"hasattr({name}, {slot!r})", f"{label}.{slot}")
         self._dynamic = dynamic
 
-    def _take_keyed(self, keys: str, item: str, values: Mapping[Any, Any], label: str) -> None:
-        name = self._recorder.guards.constant([*values])
-        self._fail_if(f"[*{keys}] != {name}", f"the keys of {label}")
-        for i, (key, value) in enumerate(values.items()):
-            self._take(item.format(f"{name}[{i}]"), value, f"{label}[{key!r}]")
+    def _take_listed(self, length: str, item: str, values: Sequence[Tree], label: str) -> list[Tree]:
+        self._fail_if(f"{length} != {len(values)}", f"the length of {label}")
+        return [self._take(item.format(i), value, f"{label}[{i}]") for i, value in enumerate(values)]
+
+    def _take_keyed(self, keys: str, item: str, values: Mapping[Any, Any], label: str) -> dict[Any, Tree]:
+        """`_take` for the items of a mapping, by its keys."""
+        guards = self._recorder.guards
+        name = guards.constant([*values])
+        are_names = all(type(key) is str for key in values)
+        differ = f"[*{keys}] != {name}" if are_names and values else guards.has_other_keys(keys, [*values])
+        self._fail_if(differ, f"the keys of {label}")
+        for key in () if are_names else values:
+            guards.enter(key, f"a key of {label}")
+        return {key: self._take(item.format(f"{name}[{i}]"), value, f"{label}[{key!r}]")
+                for i, (key, value) in enumerate(values.items())}

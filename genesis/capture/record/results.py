@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from genesis.capture.guards.kinds import data_base
+from genesis.capture.guards.kinds import data_base, is_scalar
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Leaves, Source, Values
 from genesis.capture.record.sources import copied
@@ -22,7 +20,6 @@ from genesis.tensor.handle import Tensor, attributes_of, root_of, share_storage
 from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
-_FINAL = (int, float, bool, str, bytes, complex, type(None), np.generic, DType, Device, slice, range, type)
 _FLAGS = (
     "_requires_grad", "_element_map", "_detached", "_views_detached", "_untracked", "_keeps_derivation", "_is_inference",
     "_changes", "_own_changes",
@@ -80,7 +77,7 @@ class Results:
         tree: the return value, as (how to build it, from what).
     """
 
-    def __init__(self, recorder: Recorder, result: Tree, containers: set[int]) -> None:
+    def __init__(self, recorder: Recorder, result: Tree, containers: Container[int]) -> None:
         self._recorder: Any = recorder
         self._given = len(recorder.arguments.leaves)
         self.former_gradients: list[Source] = []
@@ -122,11 +119,13 @@ class Results:
             return "item", self._describe(value.source[1])
         if type(value) is Number:
             return ("leaf", value.source[1]) if value.source[0] == "leaf" else ("same", value.fixed())
-        if isinstance(value, _FINAL):
+        if is_scalar(value) or isinstance(value, DType | Device | range):
             return "same", value
         if id(value) in self._containers:
             recorder.refuse("a container that was given is returned")
         if recorder.guards.has_entered(value):  # from before the call: guards compare its contents
+            if recorder.guards.met:
+                recorder.refuse("an object is returned that the call may have made, beside one that no name leads to")
             return "same", value
         if isinstance(value, tuple):
             return self._describe_parts(value)
@@ -139,18 +138,22 @@ class Results:
         return known or ("same", None)
 
     def _describe_parts(self, value: Any) -> tuple[str, Any]:
-        if type(value) in (list, tuple) or hasattr(value, "_fields"):
-            kind = partial(tuple.__new__, type(value)) if hasattr(value, "_fields") else type(value)
-            return "sequence", (kind, [self._describe(item) for item in value])
-        if type(value) is dict:
-            return "mapping", {key: self._describe(item) for key, item in value.items()}
+        """A container as ("made of", (how to make it of its parts, the parts))."""
         kind, base = type(value), data_base(type(value))
-        if base is not None:
+        if kind in (list, tuple):
+            make, parts = kind, value
+        elif kind is dict:
+            make, parts = partial(_mapping, [*value]), value.values()
+        elif isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
+            make, parts = partial(tuple.__new__, kind), tuple.__iter__(value)
+        elif base is not None:
             items = dict(base.items(value)) if issubclass(base, dict) else {}
-            names, held = [*vars(value)], [*(base.__iter__(value) if base is list else items.values()), *vars(value).values()]
-            return "object", (partial(object_of, kind, base, [*items], names), [*map(self._describe, held)])
-        self._recorder.refuse(f"it returns a {type(value).__name__}")
-        return "same", None
+            parts = [*(base.__iter__(value) if base is list else items.values()), *vars(value).values()]
+            make = partial(object_of, kind, base, [*items], [*vars(value)])
+        else:
+            self._recorder.refuse(f"it returns a {kind.__name__}")
+            return "same", None
+        return "made of", (make, [*map(self._describe, parts)])
 
     def _describe_tensor(self, tensor: Tensor) -> tuple[str, Any]:
         recorder = self._recorder
@@ -158,7 +161,7 @@ class Results:
             if id(tensor) in self._containers or recorder.guards.has_entered(tensor):
                 recorder.refuse("a tensor is returned that was given, and is made of several")
             parts = dict(tensor.part_tensors())
-            return "object", (partial(object_of, type(tensor), object, [], [*vars(tensor)]), [
+            return "made of", (partial(object_of, type(tensor), object, [], [*vars(tensor)]), [
                 self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(tensor).items()])
         if tensor not in recorder.states:
             return "made", self._recipe(tensor)
@@ -243,15 +246,10 @@ def build(description: tuple[str, Any], values: Values, leaves: Leaves, made: di
         return leaves[what]
     if how == "item":
         return part(what).item()
-    if id(what) in made:  # a container that is returned in two places
-        return made[id(what)]
-    if how == "mapping":
-        result = {key: part(item) for key, item in what.items()}
-    else:
-        kind, items = what
-        result = kind([*map(part, items)]) if how == "sequence" else kind(*map(part, items))
-    made[id(what)] = result
-    return result
+    if id(what) not in made:  # else a container that is returned in two places
+        make, parts = what
+        made[id(what)] = make([*map(part, parts)])
+    return made[id(what)]
 
 
 def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int, Tensor]) -> Tensor:
@@ -276,7 +274,11 @@ def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int,
     return result
 
 
-def object_of(kind: type, base: Any, keys: Sequence[object], names: Sequence[str], *values: object) -> Any:
+def _mapping(keys: Sequence[object], values: Sequence[object]) -> dict[object, object]:
+    return dict(zip(keys, values, strict=True))
+
+
+def object_of(kind: type, base: Any, keys: Sequence[object], names: Sequence[str], values: Sequence[object]) -> Any:
     """An instance of a class derived from `base`, with these items, then these attributes."""
     result, count = base.__new__(kind), len(values) - len(names)
     if base is list:

@@ -69,7 +69,8 @@ def record(
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
-        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled, arguments.taken)
+        given = [value for _, value, _ in arguments.containers.values()]
+        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled, given)
         try:
             try:
                 with watch:

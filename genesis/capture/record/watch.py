@@ -7,7 +7,6 @@ by their marks (`ir/replayable.py`).
 
 from __future__ import annotations
 
-import copyreg
 import functools
 import gc
 import inspect
@@ -38,10 +37,10 @@ _LEVELS = {  # of what loggers write; 0 for an argument
 _MANAGING = {"__enter__", "__exit__", "backward"}
 _SCALING = {"scale", "unscale_", "step", "update", "get_scale", "is_enabled"}
 _WRAPPING = functools.update_wrapper.__code__
-_COPIED = copyreg.__newobj__.__code__  # type: ignore[attr-defined]
 _SIGNATURE = inspect.signature.__code__
 _IN_PLACE = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}  # functions within one expression
-_MAKING = {"__init__", "__new__", "__post_init__"}
+_MAKING = {"__init__", "__post_init__"}
+_RETURN_NEW = {"__new__", "__newobj__", "_make"}  # those of named tuples have the argument `_cls`
 
 
 class Watch:
@@ -49,7 +48,7 @@ class Watch:
 
     def __init__(
         self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None],
-        taken: Iterable[object] = (),
+        given: Iterable[object] = (),
     ) -> None:
         self._guards = guards
         self._refuse = refuse
@@ -58,7 +57,7 @@ class Watch:
         self._known: set[CodeType] = set()
         self._owners: set[int] = set()
         # Objects made by the call, and arguments that are compared part by part.
-        self._fresh: dict[int, object] = {id(one): one for one in taken}
+        self._fresh: dict[int, object] = {id(one): one for one in given}
         self._made: set[CodeType] = set()  # code of functions made by the call
         self._away: FrameType | None = None  # of a scheduler's step, which a replay repeats, or a logger: not guarded
         # The user's profiler sees the start of `__enter__` and the end of `__exit__`, and nothing in between.
@@ -74,8 +73,8 @@ class Watch:
         if self._away is None:  # fast path: the hook runs at every event, nearly all of no interest
             code = frame.f_code
             if event != "call":
-                if code is _COPIED and event == "return":
-                    self._fresh[id(argument)] = argument
+                if event == "return" and (code.co_name in _RETURN_NEW or code.co_varnames[:1] == ("_cls",)):
+                    self._make(argument)
                 if event != "c_call" or origins.get(code.co_filename) in LIBRARY:
                     return
             elif code.co_name not in self._called and origins.get(code.co_filename) == "genesis":
@@ -181,11 +180,16 @@ class Watch:
         if code.co_argcount and code.co_varnames[0] in ("self", "cls") and id(first) not in self._owners:
             self._owners.add(id(first))
             if code.co_name in _MAKING:
-                self._fresh[id(first)] = first
+                self._make(first)
             elif id(first) not in self._fresh:
-                self._guards.enter(first, type(first).__name__)
+                self._guards.meet(first)
         if origin == "user":
             self._whole(frame, code)
+
+    def _make(self, value: object) -> None:
+        """The call has made `value`, unless it is from before the call: names have led to it then."""
+        if not self._guards.has_entered(value):
+            self._fresh[id(value)] = value
 
     def _whole(self, frame: FrameType, code: CodeType) -> None:
         """Guard all attributes of the variables of which code may look up any."""

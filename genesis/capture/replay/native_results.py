@@ -41,18 +41,10 @@ class NativeResults:
         if how == "same":
             return code.constant(what)
         if id(what) not in self._containers:
-            self._containers[id(what)] = self._container(how, what)
+            make, parts = what
+            built = code.tuple(*map(self.build, parts))
+            self._containers[id(what)] = built if make is tuple else code.call(make, built)
         return self._containers[id(what)]
-
-    def _container(self, how: str, what: Any) -> Register:
-        code = self._code
-        if how == "mapping":
-            return code.call(partial(_mapping, [*what]), *map(self.build, what.values()))
-        kind, items = what
-        if how == "object":
-            return code.call(kind, *map(self.build, items))
-        built = code.tuple(*map(self.build, items))
-        return built if kind is tuple else code.call(kind, built)
 
     def _made(self, recipe: Recipe) -> Register:
         """The register of a recipe's tensor, which is built once a call."""
@@ -123,10 +115,6 @@ def _is_computed(recipe: Recipe) -> bool:
     return base is not None if recipe.value is None else recipe.value[0] == "output"  # type: ignore[no-any-return]
 
 
-def _mapping(keys: Sequence[object], *values: object) -> dict[object, object]:
-    return dict(zip(keys, values, strict=True))
-
-
 def is_native(results: Results) -> bool:
     """Whether instructions can build what a call returns."""
     return not results.former_gradients and _is_native(results.tree)
@@ -134,10 +122,8 @@ def is_native(results: Results) -> bool:
 
 def _is_native(tree: tuple[str, Any]) -> bool:
     how, what = tree
-    if how in ("sequence", "object"):
-        what = what[1]
-    if how in ("sequence", "object", "mapping"):
-        return all(map(_is_native, what.values() if how == "mapping" else what))
+    if how == "made of":
+        return all(map(_is_native, what[1]))
     if how == "item":
         return _is_native(what)
     if how == "found":
