@@ -184,7 +184,9 @@ class Attributes(Contents):
         """Guard that there is no such attribute, if the call handles its absence or creates it."""
         attributes = getattr(owner, "__dict__", None)
         seen = self.seen
-        if seen.is_dynamic or seen.catches or attribute in seen.tested_for or hasattr(type(owner), "__getattr__"):
+        if seen.is_dynamic or seen.catches or attribute in seen.tested_for or hasattr(
+            owner if isinstance(owner, ModuleType) else type(owner), "__getattr__"
+        ):
             if isinstance(attributes, dict):  # else it is missing in the class, which is guarded
                 self._without(owner, attribute, path)
         else:

@@ -48,7 +48,7 @@ class Contents(Lines, ABC):
         self._failed_lookups: list[tuple[object, str, str]] = []  # (owner, name, path)
         self._lacking: dict[int, tuple[object, str, set[str]]] = {}  # (object, label, names that it lacks), by id
         self._lacking_globals: dict[int, tuple[dict[str, object], set[str]]] = {}  # (globals, names that they lack), by id
-        self._tables: dict[str, list[tuple[dict[object, object], str]]] = {}  # of Python's modules, only searched so far
+        self._tables: dict[str, list[tuple[Collection[object], str]]] = {}  # that are only searched so far
         self._copies_of_dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # (dict, its contents)
         self.memories: set[int] = set()  # guards of the contents of cached functions
         self.meets_cached_function = False
@@ -158,8 +158,8 @@ class Contents(Lines, ABC):
         differs = f" or not all(map(same, {listed}, {self.constant(keys)}))" if keys else ""
         return f"len({listed}) != {len(keys)}{differs}"
 
-    def table(self, expression: str, value: dict[object, object], name: str, label: str) -> None:
-        """`visit`, for a dict of a Python module: while code only tests keys, only these keys are guarded."""
+    def table(self, expression: str, value: Collection[object], name: str, label: str) -> None:
+        """`visit`, for a dict of a Python module or a set of classes: while code only tests keys, only these are guarded."""
         if name in self.seen.read or id(value) in self._entered:
             self.visit(expression, value, label)
         else:

@@ -161,7 +161,11 @@ class Guards(Attributes):
             if key in ASKING and namespace.get(key, _builtins.get(key)) is not ASKING[key]:
                 self.look_up_any()
             if key in namespace:
-                self.variable(f"{name}[{key!r}]", namespace[key], f"global {key}")
+                value, expression = namespace[key], f"{name}[{key!r}]"
+                if type(value) in (set, frozenset) and all(type(one) is type for one in value):  # told apart by identity
+                    self.table(expression, value, key, f"global {key}")
+                else:
+                    self.variable(expression, value, f"global {key}")
                 continue
             self._lacking_globals.setdefault(id(namespace), (namespace, set()))[1].add(key)
             if key not in self._builtins:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -77,7 +77,7 @@ class Results:
         tree: the return value, as (how to build it, from what).
     """
 
-    def __init__(self, recorder: Recorder, result: Tree, containers: Container[int]) -> None:
+    def __init__(self, recorder: Recorder, result: Tree, containers: set[int]) -> None:
         self._recorder: Any = recorder
         self._given = len(recorder.arguments.leaves)
         self.former_gradients: list[Source] = []
@@ -140,6 +140,8 @@ class Results:
     def _describe_parts(self, value: Any) -> tuple[str, Any]:
         """A container as ("made of", (how to make it of its parts, the parts))."""
         kind, base = type(value), data_base(type(value))
+        if isinstance(value, dict) and not all(map(self._lasts, dict.keys(value))):
+            self._recorder.refuse("the call made a key of a dict that it returns")
         if kind in (list, tuple):
             make, parts = kind, value
         elif kind is dict:
@@ -154,6 +156,11 @@ class Results:
             self._recorder.refuse(f"it returns a {kind.__name__}")
             return "same", None
         return "made of", (make, [*map(self._describe, parts)])
+
+    def _lasts(self, key: object) -> bool:
+        """Whether a key is the same in each call."""
+        return is_scalar(key) or isinstance(key, DType | Device) or self._recorder.guards.has_entered(key) or (
+            type(key) is tuple and all(map(self._lasts, key)))
 
     def _describe_tensor(self, tensor: Tensor) -> tuple[str, Any]:
         recorder = self._recorder

@@ -87,7 +87,7 @@ def record(
         if modes() != before:
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)
-        results = Results(recorder, result, arguments.containers)
+        results = Results(recorder, result, {*arguments.containers})
         reads = recorder.reads.resolved(recorder.programs, recorder.refusals)
         if results.gradients and any(read.position == len(recorder.programs) - 1 for read in reads):
             recorder.refuse(f"{LOOK} after gradients were left")

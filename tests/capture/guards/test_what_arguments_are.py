@@ -86,7 +86,7 @@ def with_attributes(value, **attributes):
     return value
 
 
-KNOWN, LISTED = Settings(), [1]
+KNOWN, LISTED = Settings(), ["one"]
 BY_OBJECT = {KNOWN: 7.0}
 
 
@@ -97,8 +97,8 @@ def chosen(condition):
 TOLD = {  # functions, and arguments that they tell apart
     "an object of a name": (lambda c: chosen(c is KNOWN), [KNOWN], [Settings()]),
     "an object as a key": (lambda c: ONE * BY_OBJECT.get(c, 3.0), [KNOWN], [Settings()]),
-    "a list of a name": (lambda c: chosen(c is LISTED), [LISTED], [[1]]),
-    "one list twice": (lambda a, b: chosen(a is b), [LISTED, LISTED], [[1], [1]]),
+    "a list of a name": (lambda c: chosen(c is LISTED), [LISTED], [["one"]]),
+    "one list twice": (lambda a, b: chosen(a is b), [LISTED, LISTED], [["one"], ["one"]]),
     "one object twice": (lambda a, b: chosen(a is b), [KNOWN, KNOWN], [Settings(), Settings()]),
     "one object within": (lambda a: chosen(a[0] is a[1]["x"]), [[KNOWN, {"x": KNOWN}]], [[Settings(), {"x": Settings()}]]),
     "keys that are equal": (lambda d: sum(k * v for k, v in d.items()), [{1: WHOLE}], [{1.0: WHOLE}]),
