@@ -140,6 +140,19 @@ def test_replays_of_dropped_entries_have_paid_for_their_recordings():
         assert total.entries[0].replays == 1
 
 
+class Many:
+    def __init__(self):
+        self.numbers = [*range(compiled.MANY)]
+
+
+def test_a_call_whose_recordings_have_many_guards_is_recorded_ever_more_rarely():
+    function = genesis.compile(lambda x, one: x * one.numbers[1] * len(one.numbers))
+    for _ in range(12):
+        one = Many()
+        assert all(function(SCALE, one).tolist() == [compiled.MANY] * 2 for _ in range(4))
+    assert len(function.entries) == 4, function  # not 12
+
+
 @pytest.mark.parametrize("function", [lambda x: x * len(x.tolist()), lambda x: x * float(x.sum().item())])
 def test_with_fullgraph_each_call_that_cannot_be_replayed_raises(function):
     split = genesis.compile(function, fullgraph=True)

@@ -66,7 +66,7 @@ class CodeNames:
         globals: read or changed among globals and builtins.
         attributes: read, changed or tested for, of any object.
         called: globals and attributes that are only called directly.
-        searched: those that are only searched (`key in module.table`).
+        searched: those that are only searched (`key in module.table`), or only added to.
         absent: those that need not exist: tested for, or set.
         foreign: attributes of objects other than the first argument.
         imports: (name, level) of modules.
@@ -117,7 +117,8 @@ def names_in(code: CodeType) -> CodeNames:
         elif name in _OF_GLOBALS or name in _OF_ATTRIBUTES:
             (found.globals if name in _OF_GLOBALS else found.attributes).add(value)
             called = calls_result(instruction) or instruction.offset in nulled
-            searched = index + 1 < len(instructions) and instructions[index + 1].opname == "CONTAINS_OP"
+            following = instructions[index + 1] if index + 1 < len(instructions) else instruction
+            searched = following.opname == "CONTAINS_OP" or (following.argval == "add" and calls_result(following))
             (found.called if called else found.searched if searched else kept).add(value)
             if value in _TEXT:
                 found.attributes.add("__qualname__")  # of classes

@@ -162,7 +162,8 @@ class Guards(Attributes):
                 self.look_up_any()
             if key in namespace:
                 value, expression = namespace[key], f"{name}[{key!r}]"
-                if type(value) in (set, frozenset) and all(type(one) is type for one in value):  # told apart by identity
+                are_classes = type(value) is set and all(isinstance(one, type) for one in value)
+                if are_classes and all(type(one).__eq__ is object.__eq__ for one in value):  # told apart by identity
                     self.table(expression, value, key, f"global {key}")
                 else:
                     self.variable(expression, value, f"global {key}")

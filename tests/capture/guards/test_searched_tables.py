@@ -144,3 +144,40 @@ def test_a_call_may_wrap_functions():
     assert scaled.entries[0].replays == 2
     scale.factor = 3.0
     assert scaled(x).tolist() == [3.0, 3.0]
+
+
+class Shape:
+    sides = 3
+
+
+class Square(Shape):
+    sides = 4
+
+
+class Round:
+    sides = 0
+
+
+KNOWN = {Square, Round}
+
+
+def test_classes_in_a_set_that_is_only_searched_are_not_looked_into():
+    def searched(x, kind):
+        if kind not in KNOWN:
+            KNOWN.add(kind)
+            return x * 5
+        return x * 2
+
+    def counted(x):
+        return x * sum(kind.sides for kind in KNOWN)
+
+    one, both = genesis.ones(2), genesis.compile(lambda x, kind: searched(x, kind) + counted(x))
+    found = genesis.compile(searched)
+    for function, times in ((found, 2.0), (both, 6.0)):
+        assert [function(one, Square).tolist() for _ in range(3)] == [[times, times]] * 3 and function.entries[0].replays == 2
+    for label, function in ((False, found), (True, both)):
+        assert ("the class Round" in function.entries[0].labels) is label
+    KNOWN.add(Shape)
+    assert found(one, Shape).tolist() == [2.0, 2.0] and both(one, Square).tolist() == [9.0, 9.0]
+    Square.sides = 5
+    assert both(one, Square).tolist() == [10.0, 10.0]
