@@ -10,12 +10,12 @@ from types import MethodType
 from typing import Any, TypeVar, overload
 
 from genesis.autograd.hooks import observers
+from genesis.capture.record.reads import OtherValueError
 from genesis.capture.record.records import Positional, Refusal, SplitError
 from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared
 from genesis.capture.replay.critical_section import has_come_between, run_critical
 from genesis.capture.replay.entry import OTHER_MODES, Entry
-from genesis.capture.replay.other_value import OtherValueError
 from genesis.execution.flush import NothingDoneError, flush_all, flush_collectives
 from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Attributes

@@ -7,7 +7,7 @@ stage 3. The names are those of PyTorch's `torch.distributed.fsdp`, second form.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,7 +30,6 @@ from genesis.pytree import map_tree
 from genesis.runtime.devices import Device
 from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
 
 __all__ = [
     "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]
@@ -119,26 +118,6 @@ class FSDPModule:
         """No effect: gradients are accumulated as rows, so they are averaged at the end of each backward."""
 
     set_is_last_backward = set_requires_all_reduce = set_reshard_after_backward = set_requires_gradient_sync
-
-    def full_state_dict(self) -> dict[str, Tensor]:
-        """The state dict with whole parameters, on every rank. All ranks must call it."""
-        for module in _sharded_modules(self):
-            module.reshard()
-        with recording(False) as again, again:
-            named = [*self.named_parameters(), *self.named_buffers()]  # type: ignore[attr-defined]
-            return {name: (each.full_tensor() if isinstance(each, DTensor) else each).detach().clone() for name, each in named}
-
-    def load_full_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Load this rank's rows from `state_dict`, which has whole parameters. Raises ValueError for other names or shapes."""
-        own = {**dict(self.named_parameters()), **dict(self.named_buffers())}  # type: ignore[attr-defined]
-        if own.keys() != state_dict.keys():
-            raise ArgumentError(f"load_full_state_dict: got {sorted(state_dict)}; want {sorted(own)}")
-        with recording(False) as again, again:
-            for name, tensor in own.items():
-                if tuple(tensor.shape) != tuple(state_dict[name].shape):
-                    met = tuple(state_dict[name].shape)
-                    raise ArgumentError(f"load_full_state_dict: {name} has shape {met}; want {tuple(tensor.shape)}")
-                tensor.copy_(state_dict[name])
 
 
 def fully_shard(

@@ -12,7 +12,12 @@ import genesis
 import genesis.distributed as dist
 from genesis import nn
 from genesis.distributed import checkpoint
-from genesis.distributed.checkpoint.state_dict import get_model_state_dict, get_optimizer_state_dict, set_model_state_dict
+from genesis.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+)
 from genesis.distributed.fsdp import fully_shard
 from genesis.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from genesis.distributed.tensor.parallel import (
@@ -234,9 +239,9 @@ def check_rows_and_tensor_parallel_on_a_mesh():
     checkpoint.load(loaded, checkpoint_id=found[0])
     set_model_state_dict(again, loaded["model"])
     other = divided()
-    other.load_full_state_dict(alone.state_dict())
+    other.load_state_dict(alone.state_dict())
     for each in (model, again, other):
-        for name, value in each.full_state_dict().items():
+        for name, value in get_model_state_dict(each, options=StateDictOptions(full_state_dict=True)).items():
             close(value, alone.state_dict()[name], name)
     whole_state = {name: genesis.zeros(value.shape) for name, value in alone.state_dict().items()}
     checkpoint.load({"model": whole_state}, checkpoint_id=found[0])

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 
-from genesis.capture.guards.check_function import same
+from genesis.capture.guards.lines import same
 
 _OFFSET = 384  # of `tp_version_tag` in a type object of CPython 3.11 to 3.14, on 64-bit machines
 _MISSING = object()

@@ -21,8 +21,7 @@ from genesis.capture.guards.classes import ClassGuards
 from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, is_scalar, unknown_base
 from genesis.capture.guards.known_functions import Builtin, is_known_function, is_known_module
 from genesis.capture.guards.lines import LIMIT, Lines
-from genesis.capture.guards.opcodes import DYNAMIC
-from genesis.capture.guards.seen_code import SeenCode
+from genesis.capture.guards.opcodes import DYNAMIC, SeenCode
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from genesis.capture.guards.check_function import check_function
+from genesis.capture.guards.lines import check_function
 from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuards, unlike
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder

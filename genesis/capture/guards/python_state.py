@@ -13,6 +13,7 @@ import operator
 import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
 
 from genesis.capture.guards.attributes import MISSING, Attributes
 from genesis.capture.guards.contents import UNKNOWN
@@ -149,7 +150,7 @@ class Guards(Attributes):
         """Whether `value` is from before the call, with guarded contents."""
         return id(value) in self._entered
 
-    def globals_of(self, code: CodeType, namespace: dict[str, object]) -> None:
+    def globals_of(self, code: CodeType, namespace: dict[str, Any]) -> None:
         """Guard what the names in `code` mean in its module."""
         name, names = self.constant(namespace), names_in(code)
         self._open(names)

@@ -36,6 +36,23 @@ class Read(NamedTuple):
     label: str
 
 
+class OtherValueError(Exception):
+    """A value that Python reads within a call differs from the recorded call's."""
+
+    def __init__(self, read: Read, found: bytes, prefix: list[object]) -> None:
+        super().__init__(read.label)
+        self.source, self.found = named(read.source), found
+        self.prefix = prefix  # the programs that have run
+
+
+def named(source: Source) -> Source:
+    """A source in a form that is comparable between recordings."""
+    kind, *rest = source
+    if kind == "tensor":
+        return kind, id(rest[0].tensor)
+    return (kind, named(rest[0])) if kind in ("gradient", "base") else source
+
+
 class _Found(NamedTuple):
     array: Array  # kept alive, as its id is a key
     values: bytes | None

@@ -139,11 +139,12 @@ class Results:
 
     def _describe_parts(self, value: Any) -> tuple[str, Any]:
         """A container as ("made of", (how to make it of its parts, the parts))."""
-        kind, base = type(value), data_base(type(value))
+        kind: Any = type(value)
+        base, make = data_base(kind), kind
         if isinstance(value, dict) and not all(map(self._lasts, dict.keys(value))):
             self._recorder.refuse("the call made a key of a dict that it returns")
         if kind in (list, tuple):
-            make, parts = kind, value
+            parts = value
         elif kind is dict:
             make, parts = partial(_mapping, [*value]), value.values()
         elif isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):

@@ -15,7 +15,7 @@ from typing import Any
 
 from genesis.capture.guards.entry_check import check_of
 from genesis.capture.record.arguments import Arguments
-from genesis.capture.record.reads import Read
+from genesis.capture.record.reads import OtherValueError, Read, named
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Source, Values
 from genesis.capture.record.results import Results, build, build_tensor, find
@@ -23,7 +23,6 @@ from genesis.capture.record.sources import copied
 from genesis.capture.record.steps import UpdateStep, steps_not_taken
 from genesis.capture.replay.changing_program import assign
 from genesis.capture.replay.native_replay import NativeReplay
-from genesis.capture.replay.other_value import OtherValueError, named
 from genesis.capture.replay.program import ReplayProgram
 from genesis.capture.replay.settling import Refused, Settling
 from genesis.capture.replay.step import ReplayStep, step_of

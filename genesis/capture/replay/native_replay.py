@@ -28,7 +28,7 @@ from genesis.capture.replay.native_modes import require_device, require_plain_th
 from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.pending_values import PendingValues
-from genesis.capture.replay.python_calls import NOTHING, PythonCalls
+from genesis.capture.replay.taken_steps import NOTHING, PythonCalls
 from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
 from genesis.execution.verified_program import KNOWN
 from genesis.ir.annotations import Attributes

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from genesis.capture.record.records import Source
 from genesis.capture.replay.host_program import HostProgram
-from genesis.capture.replay.python_calls import Compute
+from genesis.capture.replay.taken_steps import Compute
 from genesis.tracing.trace import Array
 
 

@@ -15,8 +15,8 @@ from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.native_results import is_native
 from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlots, NativeStep
-from genesis.capture.replay.python_calls import Compute
 from genesis.capture.replay.step import ReplayStep
+from genesis.capture.replay.taken_steps import Compute
 from genesis.runtime.executor_ir import PATIENCE
 from genesis.runtime.instructions import HOLDING, are_possible
 from genesis.tracing.trace import Array
