@@ -205,9 +205,8 @@ class FullyShardedDataParallel(Module):
             raise RuntimeError(
                 f"set_state_dict_type: {type(model).__name__} and {type(optimizer).__name__} for {state_dict_type}; want "
                 f"{of_model.__name__} and {of_optimizer.__name__}")
-        wrappers = FullyShardedDataParallel.fsdp_modules(module)
-        before = wrappers[0]._settings if wrappers else StateDictSettings()
-        for wrapper in wrappers:
+        before = FullyShardedDataParallel.get_state_dict_type(module)
+        for wrapper in FullyShardedDataParallel.fsdp_modules(module):
             wrapper._settings = StateDictSettings(state_dict_type, model, optimizer)
         return before
 

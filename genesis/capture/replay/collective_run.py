@@ -12,8 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from genesis.capture.replay.changing_program import TensorChanges, assign
-from genesis.capture.replay.host_program import HostProgram
-from genesis.capture.replay.native_slots import NativeSlots
+from genesis.capture.replay.host_program import HostProgram, NativeSlots
 from genesis.capture.replay.taken_steps import PythonCalls
 from genesis.execution.interrupted_run import collective_failure, has_overwritten, leave
 from genesis.execution.plan import Plan

@@ -1,13 +1,14 @@
-"""A program on the host that a replay runs as one native call."""
+"""A program on the host that a replay runs as one native call, and its slots and values in a replay by instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
-from genesis.capture.record.records import InputSource
+from genesis.capture.record.records import InputSource, Source
 from genesis.capture.record.results import Recipe
 from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.taken_steps import Compute
 from genesis.execution.result_words import ResultWords
 from genesis.ops.layout import Layout
 from genesis.runtime.native import NativeProgram
@@ -46,3 +47,45 @@ class HostProgram:
     def reused(self) -> Mapping[int, Array]:
         """The arrays that large results overwrite, by the number of the result's buffer."""
         return {}
+
+
+class BufferOf(NamedTuple):
+    """A buffer of one of a call's programs."""
+
+    program: int
+    number: int
+
+
+class NativeRead(NamedTuple):
+    """A value that must be unchanged: `source` is the index of an array that the check returns, or a buffer; and its bytes."""
+
+    source: int | BufferOf
+    values: bytes
+
+
+class NativeSlots(NamedTuple):
+    """The instructions that fill a program's slots.
+
+    Attributes:
+        inputs: for each input, the index of an array that the check returns, a constant or a buffer; and the byte offset of
+            its first element.
+        numbers: the numbers of the recorded call; `sources` are those of numbers that change.
+        compute: computes these from a call's leaves, for all programs; None if they are leaves themselves.
+        first: the first of the computed numbers that is this program's.
+        draws: how many random numbers the call draws, if instructions reserve them: then `compute` is None.
+    """
+
+    inputs: Sequence[tuple[int | Array | BufferOf, int]]
+    numbers: Sequence[float]
+    sources: Mapping[int, Source]
+    compute: Compute | None
+    first: int
+    draws: int | None = None
+
+
+class NativeStep(NamedTuple):
+    """A program, its slots, and the values that must be unchanged after it."""
+
+    program: HostProgram
+    slots: NativeSlots
+    reads: Sequence[NativeRead]

@@ -24,9 +24,9 @@ from genesis.capture.record.results import Results
 from genesis.capture.replay.changing_program import TensorChanges
 from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import run_critical
+from genesis.capture.replay.host_program import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.native_modes import require_device, require_plain_thread
 from genesis.capture.replay.native_results import NativeResults
-from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeStep
 from genesis.capture.replay.pending_values import PendingValues
 from genesis.capture.replay.taken_steps import NOTHING, PythonCalls
 from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address

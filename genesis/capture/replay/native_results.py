@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from genesis.capture.record.results import Recipe, Results, array_in
-from genesis.capture.replay.native_slots import NativeStep
+from genesis.capture.replay.host_program import NativeStep
 from genesis.execution.result_words import ResultWords, word_address
 from genesis.runtime.instructions import Instructions, Register
 from genesis.tensor.handle import Storage, Tensor

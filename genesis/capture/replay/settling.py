@@ -11,10 +11,9 @@ from genesis.capture.record.records import InputSource, Mode, Source
 from genesis.capture.record.results import Results
 from genesis.capture.replay.changing_program import ChangingProgram, TensorChanges
 from genesis.capture.replay.collective_run import is_replayable
-from genesis.capture.replay.host_program import HostProgram
+from genesis.capture.replay.host_program import BufferOf, HostProgram, NativeRead, NativeSlots, NativeStep
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.native_results import is_native
-from genesis.capture.replay.native_slots import BufferOf, NativeRead, NativeSlots, NativeStep
 from genesis.capture.replay.step import ReplayStep
 from genesis.capture.replay.taken_steps import Compute
 from genesis.runtime.executor_ir import PATIENCE

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.capture.guards.deciding_dict import dict_that_decides
+from genesis.capture.guards.native_check import dict_that_decides
 
 KNOWN = {"names": {"a": 1}, "more": {}, "items": [1], "value": object(), "found": ("a",)}
 
