@@ -21,6 +21,7 @@ from genesis.distributed.subgroups import neighbours_of
 from genesis.distributed.tensor.dtensor import DistributedParameter, DTensor, parameter_of
 from genesis.distributed.tensor.placement_types import Placement, Shard
 from genesis.distributed.tensor.redistribution import cut
+from genesis.distributed.work import Work
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.nn.module import Module
@@ -66,13 +67,6 @@ class CPUOffloadPolicy(OffloadPolicy):
     pin_memory: bool = True
 
 
-class Unsharded:
-    """The result of `unshard()`."""
-
-    def wait(self) -> None:
-        """Does nothing."""
-
-
 class FSDPModule:
     """The methods that `fully_shard` adds to a module's class."""
 
@@ -87,14 +81,14 @@ class FSDPModule:
             outputs = super().forward(*inputs, **options)  # type: ignore[misc]
         return _cast(outputs, policy.output_dtype)
 
-    def unshard(self, async_op: bool = False) -> Unsharded:
+    def unshard(self, async_op: bool = False) -> Work:
         """Give the module its whole parameters until its next forward ends, or until `reshard()`.
 
         Parameters of submodules that are sharded themselves do not change. The result's `wait()` does nothing: gathering is
         complete when a parameter is read.
         """
         self._sharding.unshard()
-        return Unsharded()
+        return Work()
 
     def reshard(self) -> None:
         """Give the module its rows again, after `unshard()`."""
