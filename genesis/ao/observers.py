@@ -7,7 +7,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 from genesis.functions.selection import where
 from genesis.ir.dtypes import DType, float32, int8, int32, int64, uint8
@@ -150,16 +150,22 @@ class ObserverBase(Configured):
 
 
 class _RangeObserver(ObserverBase):
-    """The base of observers of the least and the greatest number."""
+    """The base of observers of the least and the greatest number, of a tensor or of each channel."""
 
     min_val: Tensor
     max_val: Tensor
     eps: Tensor
+    averaging_constant: float  # of moving averages
+    _of: ClassVar[str] = "tensor"
+    _start: ClassVar[tuple[Any, Any]] = inf, -inf
 
     def __init__(
-        self, dtype: DType, scheme: qscheme, reduce_range: bool, quant_min: int | None, quant_max: int | None, eps: float,
-        is_dynamic: bool, start: tuple[Any, Any],
+        self, dtype: DType = uint8, qscheme: qscheme = per_tensor_affine, reduce_range: bool = False,
+        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: Any = None, eps: float = EPS,
+        is_dynamic: bool = False,
     ) -> None:
+        if not qscheme.name.startswith(f"per_{self._of}"):
+            raise NotImplementedError(f"{type(self).__name__}: qscheme is {qscheme}; want per_{self._of}_affine or _symmetric")
         super().__init__(dtype, is_dynamic)
         if dtype not in _RANGES:
             raise ArgumentError(f"{type(self).__name__}: dtype is {dtype!r}; want uint8, int8 or int32")
@@ -167,17 +173,17 @@ class _RangeObserver(ObserverBase):
             raise ArgumentError(f"{type(self).__name__}: quant_min {quant_min} and quant_max {quant_max}; want both or none")
         if quant_min is not None and quant_max is not None and not quant_min < quant_max:
             raise ArgumentError(f"{type(self).__name__}: quant_min {quant_min} is not below quant_max {quant_max}")
-        if dtype is uint8 and reduce_range and scheme in (per_tensor_symmetric, per_channel_symmetric):
+        if dtype is uint8 and reduce_range and qscheme in (per_tensor_symmetric, per_channel_symmetric):
             raise NotImplementedError(
-                f"{type(self).__name__}: reduce_range with uint8 and {scheme}; want quant_min and quant_max")
-        self.qscheme, self.reduce_range = scheme, reduce_range
+                f"{type(self).__name__}: reduce_range with uint8 and {qscheme}; want quant_min and quant_max")
+        self.qscheme, self.reduce_range = qscheme, reduce_range
         self.register_buffer("eps", from_data([eps]))
         self.has_customized_qrange = quant_min is not None
         low, high = _RANGES[dtype]
         low, high = low if quant_min is None else quant_min, high if quant_max is None else quant_max
         self.quant_min, self.quant_max = (low // 2, high // 2) if reduce_range else (low, high)
-        self.register_buffer("min_val", from_data(start[0], float32))
-        self.register_buffer("max_val", from_data(start[1], float32))
+        for name, start in zip(("min_val", "max_val"), self._start, strict=True):
+            self.register_buffer(name, from_data(start, float32))
         takes_sizes(self, "min_val", "max_val")
 
     def _note(self, least: Tensor, greatest: Tensor) -> None:
@@ -185,7 +191,11 @@ class _RangeObserver(ObserverBase):
             self.min_val = least.detach().to(self.min_val.dtype)
             self.max_val = greatest.detach().to(self.max_val.dtype)
 
-    averaging_constant: float  # of moving averages
+    def _seen(self, least: Tensor, greatest: Tensor) -> None:
+        if self.min_val.numel():
+            least = call(OPERATIONS["minimum"], (least, self.min_val))
+            greatest = call(OPERATIONS["maximum"], (greatest, self.max_val))
+        self._note(least, greatest)
 
     def _averaged(self, least: Tensor, greatest: Tensor) -> None:
         """Note moving averages, of which these are the newest."""
@@ -200,7 +210,7 @@ class _RangeObserver(ObserverBase):
 
     def reset_min_max_vals(self) -> None:
         """Reset the range."""
-        self._note(from_data(inf), from_data(-inf))
+        self._note(*[from_data(start, float32) for start in self._start])
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:
         """The scale and the zero point with which the quantised numbers cover the observed range and 0."""
@@ -233,24 +243,12 @@ class MinMaxObserver(_RangeObserver):
     (tensor([0.0200]), tensor([50]))
     """
 
-    def __init__(
-        self, dtype: DType = uint8, qscheme: qscheme = per_tensor_affine, reduce_range: bool = False,
-        quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: Any = None, eps: float = EPS,
-        is_dynamic: bool = False,
-    ) -> None:
-        if qscheme not in (per_tensor_affine, per_tensor_symmetric):
-            raise NotImplementedError(f"{type(self).__name__}: qscheme is {qscheme}; want per_tensor_affine or _symmetric")
-        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps, is_dynamic, (inf, -inf))
-
     def forward(self, x_orig: Tensor) -> Tensor:
         """`x_orig`, whose range is tracked."""
         if x_orig.numel():
             x = x_orig.detach()
             self._seen(x.amin(), x.amax())
         return x_orig
-
-    def _seen(self, least: Tensor, greatest: Tensor) -> None:
-        self._note(call(OPERATIONS["minimum"], (least, self.min_val)), call(OPERATIONS["maximum"], (greatest, self.max_val)))
 
 
 class MovingAverageMinMaxObserver(MinMaxObserver):
@@ -269,14 +267,14 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
 class PerChannelMinMaxObserver(_RangeObserver):
     """Tracks the least and the greatest number at each index of axis `ch_axis`."""
 
+    _of, _start = "channel", ([], [])
+
     def __init__(
         self, ch_axis: int = 0, dtype: DType = uint8, qscheme: qscheme = per_channel_affine, reduce_range: bool = False,
         quant_min: int | None = None, quant_max: int | None = None, factory_kwargs: Any = None, eps: float = EPS,
         is_dynamic: bool = False,
     ) -> None:
-        if qscheme not in (per_channel_affine, per_channel_symmetric):
-            raise NotImplementedError(f"{type(self).__name__}: qscheme is {qscheme}; want per_channel_affine or _symmetric")
-        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, eps, is_dynamic, ([], []))
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic)
         self.ch_axis = ch_axis
 
     def forward(self, x_orig: Tensor) -> Tensor:
@@ -285,16 +283,6 @@ class PerChannelMinMaxObserver(_RangeObserver):
             rows = x_orig.detach().movedim(self.ch_axis, 0).flatten(1)
             self._seen(rows.amin(1), rows.amax(1))
         return x_orig
-
-    def _seen(self, least: Tensor, greatest: Tensor) -> None:
-        if self.min_val.numel():
-            least = call(OPERATIONS["minimum"], (least, self.min_val))
-            greatest = call(OPERATIONS["maximum"], (greatest, self.max_val))
-        self._note(least, greatest)
-
-    def reset_min_max_vals(self) -> None:
-        """Reset the range."""
-        self._note(from_data([], float32), from_data([], float32))
 
 
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):

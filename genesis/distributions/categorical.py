@@ -7,12 +7,7 @@ from math import lgamma, nan, prod
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, parameter
 from genesis.distributions.distribution import Distribution, ProbsOrLogits
-from genesis.distributions.utils import (
-    finfo,
-    formula,
-    joint_shape,
-    sum_rightmost,
-)
+from genesis.distributions.utils import finfo, formula, joint_shape, sum_rightmost
 from genesis.functions.creation import full_like, zeros
 from genesis.functions.methods.table import functions_of
 from genesis.functions.ranges import arange, eye
@@ -51,9 +46,8 @@ class Categorical(ProbsOrLogits):
 
     _num_events = formula(lambda d: d._param.shape[-1])
 
-    @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        return constraints.integer_interval(0, self._num_events - 1)
+    support = constraints.dependent_property(
+        lambda d: constraints.integer_interval(0, d._num_events - 1), is_discrete=True, event_dim=0)
 
     def _drawn(self, sample_shape: Extents) -> Tensor:
         """`multinomial` of the rows of probabilities, with replacement: PyTorch's draws where it draws PyTorch's."""
@@ -213,9 +207,8 @@ class MixtureSameFamily(Distribution):
             "_num_component": self._num_component, "_event_ndims": self._event_ndims,
         }
 
-    @constraints.dependent_property
-    def support(self) -> constraints.Constraint:
-        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
+    support = constraints.dependent_property(
+        lambda d: constraints.MixtureSameFamilyConstraint(d._component_distribution.support))
 
     @property
     def mixture_distribution(self) -> Categorical:

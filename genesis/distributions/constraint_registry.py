@@ -79,17 +79,16 @@ transform_to.register(constraints.positive_definite, lambda _: transforms.Positi
 transform_to.register(constraints.positive_semidefinite, lambda _: transforms.PositiveDefiniteTransform())
 
 
-for _registry in (biject_to, transform_to):
-    def _of_parts(constraint: Any, registry: ConstraintRegistry = _registry) -> Transform:
-        parts = [registry(part) for part in constraint.cseq]
-        if isinstance(constraint, constraints.stack):
-            return transforms.StackTransform(parts, constraint.dim)
-        return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
+def _of_elements(base: Transform, count: int) -> Transform:
+    return transforms.IndependentTransform(base, count) if count else base
 
-    def _of_elements(constraint: Any, registry: ConstraintRegistry = _registry) -> Transform:
-        base, count = registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims
-        return transforms.IndependentTransform(base, count) if count else base
 
-    _registry.register(constraints.cat, _of_parts)
-    _registry.register(constraints.stack, _of_parts)
-    _registry.register(constraints.independent, _of_elements)
+def _to_parts(to: ConstraintRegistry) -> None:
+    """Register the transforms onto constraints that are made of others."""
+    to.register(constraints.cat, lambda c: transforms.CatTransform([*map(to, c.cseq)], c.dim, c.lengths))
+    to.register(constraints.stack, lambda c: transforms.StackTransform([*map(to, c.cseq)], c.dim))
+    to.register(constraints.independent, lambda c: _of_elements(to(c.base_constraint), c.reinterpreted_batch_ndims))
+
+
+_to_parts(biject_to)
+_to_parts(transform_to)

@@ -167,9 +167,8 @@ class Binomial(ProbsOrLogits):
     def __post_init__(self) -> None:
         self.total_count = self.total_count.to(self._param.dtype)
 
-    @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        return constraints.integer_interval(0, self.total_count)
+    support = constraints.dependent_property(
+        lambda d: constraints.integer_interval(0, d.total_count), is_discrete=True, event_dim=0)
 
     def _drawn(self, sample_shape: Extents) -> Tensor:
         return drawn_by_host("binomial", self._extended_shape(sample_shape), self.total_count, self.probs)
