@@ -240,8 +240,7 @@ class MixtureSameFamily(Distribution):
         density = self._component_distribution.log_prob(self._padded(self._checked(x)))
         return (density + self._mixture_distribution.logits).logsumexp(-1)
 
-    def _padded(self, value: Tensor) -> Tensor:
-        return value.unsqueeze(-1 - self._event_ndims)
+    def _padded(self, value: Tensor) -> Tensor: return value.unsqueeze(-1 - self._event_ndims)
 
     def _drawn(self, sample_shape: Extents) -> Tensor:
         chosen = self._mixture_distribution.sample(sample_shape)

@@ -67,8 +67,7 @@ class Independent(Distribution):
             raise NotImplementedError("Independent: the support of a product of distributions is not enumerated")
         return self.base_dist.enumerate_support(expand)
 
-    def __repr__(self) -> str:
-        return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+    def __repr__(self) -> str: return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
 
 
 class TransformedDistribution(Distribution):

@@ -42,8 +42,7 @@ class Constraint(Described):
         """Whether each event of `value` is inside, of shape sample_shape + batch_shape."""
         raise NotImplementedError(f"{type(self).__name__}: check is not defined")
 
-    def __repr__(self) -> str:
-        return type(self).__name__[1:] + "()"
+    def __repr__(self) -> str: return type(self).__name__[1:] + "()"
 
 
 class _Dependent(Constraint):
@@ -182,8 +181,7 @@ class _LowerTriangular(Constraint):
 
 
 class _LowerCholesky(_LowerTriangular):
-    def check(self, value: Tensor) -> Tensor:
-        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+    def check(self, value: Tensor) -> Tensor: return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
@@ -248,8 +246,7 @@ class _IndependentConstraint(_OfAnother):
             raise ValueError(f"{self!r}: an event has {self.event_dim} axes, got a value of shape {tuple(value.shape)}")
         return all_rightmost(self.base_constraint.check(value), self.reinterpreted_batch_ndims)
 
-    def __repr__(self) -> str:
-        return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+    def __repr__(self) -> str: return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
 class MixtureSameFamilyConstraint(_OfAnother):
@@ -259,9 +256,7 @@ class MixtureSameFamilyConstraint(_OfAnother):
         self.base_constraint = base_constraint
 
     def check(self, value: Tensor) -> Tensor: return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
-
-    def __repr__(self) -> str:
-        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
+    def __repr__(self) -> str: return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
 
 
 class _OfParts(Constraint):

@@ -82,8 +82,7 @@ class Weibull(Composed):
         inverse = 1 / self.concentration
         return euler_constant * (1 - inverse) + (self.scale * inverse).log() + 1
 
-    def _moment(self, power: int) -> Tensor:
-        return (1 + power / self.concentration).lgamma().exp()
+    def _moment(self, power: int) -> Tensor: return (1 + power / self.concentration).lgamma().exp()
 
     mean = formula(lambda d: d.scale * d._moment(1))
 

@@ -192,8 +192,7 @@ class Beta(ExponentialFamily):
         shape = self._extended_shape(sample_shape)
         return drawn_by_host("standard_beta", shape, self.concentration1, self.concentration0)
 
-    def _log_beta(self) -> Tensor:
-        return log_beta(self.concentration1, self.concentration0)
+    def _log_beta(self) -> Tensor: return log_beta(self.concentration1, self.concentration0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         value = self._checked(value)

@@ -165,8 +165,8 @@ def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
 def _normal_vectors(p: NormalVectors, q: NormalVectors) -> Tensor:
     if p.event_shape != q.event_shape:
         raise ValueError(f"kl_divergence: events of shapes {tuple(p.event_shape)} and {tuple(q.event_shape)}; want equal ones")
-    trace = reduce(add, [q.trace(factor) for factor in p.factors()])
-    return 0.5 * (q.log_determinant() - p.log_determinant() + trace + q.size(q.mean - p.mean) - p.event_shape[0])
+    trace = reduce(add, [q._trace(factor) for factor in p._factors()])
+    return 0.5 * (q._log_determinant() - p._log_determinant() + trace + q._size(q.mean - p.mean) - p.event_shape[0])
 
 
 _VECTORS = MultivariateNormal, LowRankMultivariateNormal

@@ -40,8 +40,7 @@ class Folded(TransformedDistribution):
         density = self.base_dist.log_prob(self._checked(value)) + ln(2)
         return where(value >= 0, density, float("-inf"))
 
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - ln(2)  # type: ignore[no-any-return]
+    def entropy(self) -> Tensor: return self.base_dist.entropy() - ln(2)  # type: ignore[no-any-return]
 
 
 class Uniform(Distribution):
@@ -176,8 +175,7 @@ class LogNormal(TransformedDistribution):
     mode = formula(lambda d: (d.loc - d.base_dist.variance).exp())
 
     variance = formula(lambda d: d.base_dist.variance.expm1() * (2 * d.loc + d.base_dist.variance).exp())
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]
+    def entropy(self) -> Tensor: return self.base_dist.entropy() + self.loc  # type: ignore[no-any-return]
 
 
 class HalfNormal(Folded):
@@ -187,9 +185,7 @@ class HalfNormal(Folded):
     mean = formula(lambda d: d.scale * (2 / pi) ** 0.5)
     variance = formula(lambda d: d.scale * d.scale * (1 - 2 / pi))
     def cdf(self, value: Tensor) -> Tensor: return (self._checked(value) / (self.scale * 2**0.5)).erf()
-
-    def icdf(self, prob: Tensor) -> Tensor:
-        return self.scale * prob.erfinv() * 2**0.5
+    def icdf(self, prob: Tensor) -> Tensor: return self.scale * prob.erfinv() * 2**0.5
 
 
 class LogisticNormal(TransformedDistribution):
@@ -249,9 +245,7 @@ class HalfCauchy(Folded):
     whole = Cauchy
     mean = variance = formula(lambda d: full_like(d.scale, inf))
     def cdf(self, value: Tensor) -> Tensor: return (self._checked(value) / self.scale).atan() * (2 / pi)
-
-    def icdf(self, prob: Tensor) -> Tensor:
-        return self.scale * tangent(prob / 2, (1 - prob) / 2)
+    def icdf(self, prob: Tensor) -> Tensor: return self.scale * tangent(prob / 2, (1 - prob) / 2)
 
 
 class StudentT(Distribution):
@@ -270,8 +264,7 @@ class StudentT(Distribution):
         squares = standard_gamma(self.df / 2, shape) * 2 / self.df
         return self.loc + self.scale * numbers * squares.rsqrt()
 
-    def _log_size(self) -> Tensor:
-        return 0.5 * self.df.log() + log_beta(0.5 * self.df, 0.5)
+    def _log_size(self) -> Tensor: return 0.5 * self.df.log() + log_beta(0.5 * self.df, 0.5)
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = (self._checked(value) - self.loc) / self.scale

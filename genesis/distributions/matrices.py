@@ -85,24 +85,24 @@ class WithCovariance(Distribution):
 class NormalVectors(WithCovariance):
     """Vectors of normal numbers, of a covariance C.
 
-    A class has its `log_determinant()`, `size(x)` x^T C^-1 x of vectors, `factors()` F, (.., n, m), of which C is the sum of
-    F F^T, and `trace(F)` of C^-1 F F^T.
+    A class has its `_log_determinant()`, `_size(x)` x^T C^-1 x of vectors, `_factors()` F, (.., n, m), of which C is the sum
+    of F F^T, and `_trace(F)` of C^-1 F F^T.
     """
 
-    def log_determinant(self) -> Tensor: raise NotImplementedError
-    def size(self, difference: Tensor) -> Tensor: raise NotImplementedError
-    def factors(self) -> list[Tensor]: raise NotImplementedError
-    def trace(self, factor: Tensor) -> Tensor: raise NotImplementedError
+    def _log_determinant(self) -> Tensor: raise NotImplementedError
+    def _size(self, difference: Tensor) -> Tensor: raise NotImplementedError
+    def _factors(self) -> list[Tensor]: raise NotImplementedError
+    def _trace(self, factor: Tensor) -> Tensor: raise NotImplementedError
     support = constraints.real_vector
     has_rsample = True
     mean = mode = formula(lambda d: d.loc)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        size = self.size(self._checked(value) - self.mean)
-        return -0.5 * (self._event_shape[0] * ln(2 * pi) + self.log_determinant() + size)
+        size = self._size(self._checked(value) - self.mean)
+        return -0.5 * (self._event_shape[0] * ln(2 * pi) + self._log_determinant() + size)
 
     def entropy(self) -> Tensor:
-        return (0.5 * (self._event_shape[0] * (1 + ln(2 * pi)) + self.log_determinant())).expand(self._batch_shape)
+        return (0.5 * (self._event_shape[0] * (1 + ln(2 * pi)) + self._log_determinant())).expand(self._batch_shape)
 
 
 class MultivariateNormal(NormalVectors):
@@ -137,10 +137,10 @@ class MultivariateNormal(NormalVectors):
         z = randn(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + (self._unbroadcasted_scale_tril @ z.unsqueeze(-1)).squeeze(-1)
 
-    def log_determinant(self) -> Tensor: return 2 * log_diagonal(self._unbroadcasted_scale_tril)
-    def size(self, difference: Tensor) -> Tensor: return size_in(self._unbroadcasted_scale_tril, difference)
-    def factors(self) -> list[Tensor]: return [self._unbroadcasted_scale_tril]
-    def trace(self, factor: Tensor) -> Tensor: return trace_in(self._unbroadcasted_scale_tril, factor)
+    def _log_determinant(self) -> Tensor: return 2 * log_diagonal(self._unbroadcasted_scale_tril)
+    def _size(self, difference: Tensor) -> Tensor: return size_in(self._unbroadcasted_scale_tril, difference)
+    def _factors(self) -> list[Tensor]: return [self._unbroadcasted_scale_tril]
+    def _trace(self, factor: Tensor) -> Tensor: return trace_in(self._unbroadcasted_scale_tril, factor)
     variance = formula(lambda d: d._unbroadcasted_scale_tril.square().sum(-1).expand(d._batch_shape + d._event_shape))
 
 
@@ -173,18 +173,18 @@ class LowRankMultivariateNormal(NormalVectors):
         factors = (self._unbroadcasted_cov_factor @ z.unsqueeze(-1)).squeeze(-1)
         return self.loc + factors + self._unbroadcasted_cov_diag.sqrt() * e
 
-    def log_determinant(self) -> Tensor:
+    def _log_determinant(self) -> Tensor:
         return 2 * log_diagonal(self._capacitance_tril) + self._unbroadcasted_cov_diag.log().sum(-1)
 
-    def size(self, difference: Tensor) -> Tensor:
+    def _size(self, difference: Tensor) -> Tensor:
         scaled = difference / self._unbroadcasted_cov_diag
         inner = (self._unbroadcasted_cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
         return (difference * scaled).sum(-1) - size_in(self._capacitance_tril, inner)
 
-    def factors(self) -> list[Tensor]:
+    def _factors(self) -> list[Tensor]:
         return [self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag.sqrt().diag_embed()]
 
-    def trace(self, factor: Tensor) -> Tensor:
+    def _trace(self, factor: Tensor) -> Tensor:
         scaled = factor / self._unbroadcasted_cov_diag.unsqueeze(-1)
         inner = self._unbroadcasted_cov_factor.mT @ scaled
         return (factor * scaled).sum((-2, -1)) - trace_in(self._capacitance_tril, inner)

@@ -103,8 +103,7 @@ class Transform(Described):
         """The shape of the argument for that of the result."""
         return shape
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+    def __repr__(self) -> str: return f"{type(self).__name__}()"
 
 
 class Elementwise(Transform):
@@ -131,16 +130,11 @@ class _InverseTransform(Transform):
     sign = formula(lambda t: t._inv.sign)
     inv = formula(lambda t: t._inv)
     def with_cache(self, cache_size: int = 1) -> Transform: return self.inv.with_cache(cache_size).inv
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self._inv._inv_call(x)
-
+    def __call__(self, x: Tensor) -> Tensor: return self._inv._inv_call(x)
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: return -self._inv.log_abs_det_jacobian(y, x)
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]: return self._inv.inverse_shape(shape)
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]: return self._inv.forward_shape(shape)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._inv!r})"
+    def __repr__(self) -> str: return f"{type(self).__name__}({self._inv!r})"
 
 
 class ComposeTransform(Transform):
@@ -203,9 +197,7 @@ class ComposeTransform(Transform):
         return shape
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]: return self.inv.forward_shape(shape)
-
-    def __repr__(self) -> str:
-        return f"ComposeTransform({self.parts!r})"
+    def __repr__(self) -> str: return f"ComposeTransform({self.parts!r})"
 
 
 identity_transform = ComposeTransform([])
@@ -242,9 +234,7 @@ class IndependentTransform(Transform):
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]: return self.base_transform.forward_shape(shape)
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]: return self.base_transform.inverse_shape(shape)
-
-    def __repr__(self) -> str:
-        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+    def __repr__(self) -> str: return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -214,11 +214,8 @@ class CatTransform(_Joined):
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
-    def _parts(self, z: Tensor) -> list[Tensor]:
-        return parts_along(z, self.dim, self.lengths)
-
-    def _joined(self, parts: Sequence[Tensor]) -> Tensor:
-        return cat(parts, self.dim)  # type: ignore[no-any-return]
+    def _parts(self, z: Tensor) -> list[Tensor]: return parts_along(z, self.dim, self.lengths)
+    def _joined(self, parts: Sequence[Tensor]) -> Tensor: return cat(parts, self.dim)  # type: ignore[no-any-return]
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         terms = [sum_rightmost(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim)
@@ -242,9 +239,7 @@ class StackTransform(_Joined):
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _parts(self, z: Tensor) -> list[Tensor]: return [z.select(self.dim, i) for i in range(z.shape[self.dim])]
-
-    def _joined(self, parts: Sequence[Tensor]) -> Tensor:
-        return stack(parts, self.dim)  # type: ignore[no-any-return]
+    def _joined(self, parts: Sequence[Tensor]) -> Tensor: return stack(parts, self.dim)  # type: ignore[no-any-return]
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         parts = zip(self.transforms, self._parts(x), self._parts(y), strict=True)

@@ -85,17 +85,17 @@ class BCEWithLogitsLoss(_Weighted, function=functional.binary_cross_entropy_with
     pos_weight: Tensor | None = None
 
 
-class CrossEntropyLoss(WeightedLoss, function=functional.cross_entropy):
+class _OfClasses(WeightedLoss):
     weight: Tensor | None = None
     ignore_index: int = -100
     reduction: str = "mean"
+
+
+class CrossEntropyLoss(_OfClasses, function=functional.cross_entropy):
     label_smoothing: float = 0.0
 
 
-class NLLLoss(WeightedLoss, function=functional.nll_loss):
-    weight: Tensor | None = None
-    ignore_index: int = -100
-    reduction: str = "mean"
+class NLLLoss(_OfClasses, function=functional.nll_loss): ...
 
 
 class CTCLoss(Loss, function=functional.ctc_loss):

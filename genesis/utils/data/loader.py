@@ -140,17 +140,11 @@ class DataLoader:
             if sampler is None:
                 sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
             batch_sampler = None if batch_size is None else BatchSampler(sampler, batch_size, drop_last)
-        self.dataset = dataset
-        self.batch_size = batch_size
-        self.sampler = sampler
-        self.batch_sampler = batch_sampler
-        self.num_workers = num_workers
+        self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
+        self.sampler, self.batch_sampler, self.generator = sampler, batch_sampler, generator
+        self.num_workers, self.timeout, self.worker_init_fn = num_workers, timeout, worker_init_fn
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.persistent_workers, self.in_order = persistent_workers, in_order
-        self.drop_last = drop_last
-        self.timeout = timeout
-        self.worker_init_fn = worker_init_fn
-        self.generator = generator
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = (prefetch_factor or 2) if num_workers else None
         self._kept: tuple[int, list[Worker]] = 0, []  # (process id of their owner, workers between two passes)
