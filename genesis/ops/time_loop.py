@@ -8,7 +8,7 @@ remains is one product or sum over all steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from operator import add
 from typing import NamedTuple
 
@@ -79,19 +79,14 @@ def _derivative(body: Body, states: tuple[bool, ...], stacks: tuple[bool, ...]) 
     """The derivative where there are cotangents of some states and stacks."""
     graph, nodes, first = Graph(), body.nodes, body.first_sequence
     inputs: dict[_Source, Value] = {}
-    known: dict[int, Value] = {}
 
     def given(kind: str, number: int, like: int) -> Value:
         if (kind, number) not in inputs:
             inputs[kind, number] = graph.add("input", (), nodes[like].shape, nodes[like].dtype, {}, True)
         return inputs[kind, number]
 
+    @cache
     def value_of(index: int) -> Value:
-        if index not in known:
-            known[index] = found(index)
-        return known[index]
-
-    def found(index: int) -> Value:
         if index < body.constants:
             return given("constant", index, index)
         if index < first:
@@ -107,8 +102,8 @@ def _derivative(body: Body, states: tuple[bool, ...], stacks: tuple[bool, ...]) 
     carried = [given("carry", k, i) for k, i in enumerate(body.following)]
     seeds: dict[int, Value] = {}
     terms = [*zip(body.following, carried, strict=True)]
-    terms += [(i, given("of state", k, i)) for k, (i, there) in enumerate(zip(body.following, states, strict=True)) if there]
-    terms += [(i, given("of stack", k, i)) for k, (i, there) in enumerate(zip(body.stacked, stacks, strict=True)) if there]
+    for kind, values, exist in (("of state", body.following, states), ("of stack", body.stacked, stacks)):
+        terms += [(i, given(kind, k, i)) for k, (i, there) in enumerate(zip(values, exist, strict=True)) if there]
     for i, g in terms:
         seeds[i] = seeds[i] + g if i in seeds else g
     ends, _, _ = derive(nodes, seeds, graph, value_of)
