@@ -72,18 +72,18 @@ def _loop_over_strips(strip: int, result: Rewriting, loop: Node) -> Value | None
     body = body_of(loop)
     readers = readers_of(enumerate(body.nodes))
     inputs = [*map(result.value, loop.inputs)]
-    packed: dict[int, int] = {}  # right operand -> the constant that it is, or that it transposes
+    packed: dict[int, int] = {}  # right operand -> the constant that it is, perhaps transposed
     for constant in range(body.constants):
-        right = constant
-        if len(found := readers.get(constant, [])) == 1 and is_transposed(body.nodes, found[0]):
-            [right] = found
-        if len(found := readers.get(right, [])) != 1 or body.nodes[found[0]].op != "matmul":
+        right, turned = constant, False
+        while len(found := readers.get(right, [])) == 1 and is_transposed(body.nodes, found[0]):
+            [right], turned = found, not turned
+        if len(found) != 1 or body.nodes[found[0]].op != "matmul":
             continue
         product = body.nodes[found[0]]
         columns = strip // product.dtype.itemsize
         if product.inputs[0] != right and _packs(body.nodes, product, columns):
             packed[right] = constant
-            inputs[constant] = _in_strips(inputs[constant] if right == constant else swapped(inputs[constant]), columns)
+            inputs[constant] = _in_strips(swapped(inputs[constant]) if turned else inputs[constant], columns)
     if not packed:
         return None
     step, moved = Graph(), list[Value]()
