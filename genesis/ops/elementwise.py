@@ -13,6 +13,7 @@ import numpy as np
 
 from genesis.ir.dtypes import bool_, dtype_of_scalar
 from genesis.ir.graph import Value
+from genesis.ir.symbolic_sizes import Size
 from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import (
@@ -186,12 +187,13 @@ def pow(input: Value, exponent: Value) -> Value:
     """`input ** exponent`; a literal exponent of 2, 3, 0.5 or -1 becomes a product, a root or a quotient."""
     literal = isinstance(exponent, Value) and exponent.is_scalar and exponent.node.op == "constant"
     power = exponent.node.attrs["value"] if literal else exponent
-    if isinstance(input, Value) and isinstance(power, int | float) and not isinstance(power, bool):
-        if input.dtype.category == 1 and isinstance(power, int) and power < 0:
+    if isinstance(input, Value) and isinstance(power, int | float | Size) and not isinstance(power, bool):
+        is_whole = isinstance(power, int | Size)
+        if input.dtype.category == 1 and is_whole and power < 0:
             raise ValueError(f"pow: integers to negative integer powers ({power}) are not allowed")
-        if power == 1 and isinstance(power, int):
+        if power == 1 and is_whole:
             return input
-        if input.dtype.category >= 2 or (input.dtype.category == 1 and isinstance(power, int)):
+        if input.dtype.category >= 2 or (input.dtype.category == 1 and is_whole):
             if power == 2:
                 return input * input
             if power == 3:

@@ -96,6 +96,14 @@ def test_a_wrong_size_raises_as_before_any_template(filled):
     assert "matmul" in filled
 
 
+def test_powers_of_new_orders_are_those_that_would_be_built(filled):
+    x = np.linspace(0.1, 2, 12).reshape(3, 4)
+    for order in (5, 4, 7, 6, 9, 3, 8, 2, 11):
+        found = genesis.linalg.vector_norm(genesis.tensor(x), order, 1)
+        np.testing.assert_allclose(found.numpy(), np.linalg.norm(x, order, 1))
+    assert "vector_norm" in filled
+
+
 def test_a_backward_reads_what_its_own_program_has_saved(filled):
     """Programs that differ in what else is alive save other values, in the same number and of the same shapes."""
     def gradients(library, n, gone):
