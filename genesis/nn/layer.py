@@ -129,9 +129,10 @@ def _of_layer(cls: type[Layer], line: str) -> str:
                 given = signed.bind_partial(*map(text, call.args), **by_name).arguments
                 settings = ", ".join([f"{name}={value}" for name, value in given.items() if name in cls._settings])
                 inputs = ", ".join([value for name, value in given.items() if name not in cls._settings and name != "training"])
+                home = "genesis.nn." * cls.__module__.startswith("genesis.")
                 defaults = {name: str(parameter.default) for name, parameter in signed.parameters.items()}
                 mode = ".eval()" if (defaults | given).get("training") == "False" else ""
-                return line.replace(text(call) or "", f"genesis.nn.{cls.__name__}({settings}){mode}({inputs})", 1)
+                return line.replace(text(call) or "", f"{home}{cls.__name__}({settings}){mode}({inputs})", 1)
     return line
 
 

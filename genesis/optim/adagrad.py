@@ -42,8 +42,7 @@ class Adagrad(DeclaredOptimizer):
     keeps_before_stepping = True
     hints = ("foreach", "differentiable", "fused")
 
-    def first_value(self, slot: str, group: Group) -> float:
-        return float(group["initial_accumulator_value"])
+    def first_value(self, slot: str, group: Group) -> float: return float(group["initial_accumulator_value"])
 
     def settings(self, group: Group, age: int) -> Numbers:
         lr = group["lr"] / (1 + (age - 1) * group["lr_decay"])

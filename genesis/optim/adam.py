@@ -70,8 +70,7 @@ class Adam(DeclaredOptimizer):
                              f"{group['betas']}")
         super().check(group)
 
-    def slots(self, group: Group) -> tuple[str, ...]:
-        return self.kinds if group["amsgrad"] else self.kinds[:2]
+    def slots(self, group: Group) -> tuple[str, ...]: return self.kinds if group["amsgrad"] else self.kinds[:2]
 
     def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]
@@ -238,11 +237,8 @@ class SparseAdam(DeclaredOptimizer):
     is_elementwise = True
     hints = ()
 
-    def shown(self, group: Group, state: State) -> State:
-        return dict(state) if state["step"] else {}
-
-    def slots(self, group: Group) -> tuple[str, ...]:
-        return self.kinds[:2]
+    def shown(self, group: Group, state: State) -> State: return dict(state) if state["step"] else {}
+    def slots(self, group: Group) -> tuple[str, ...]: return self.kinds[:2]
 
     def settings(self, group: Group, age: int) -> Numbers:
         beta1, beta2 = group["betas"]

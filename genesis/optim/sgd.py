@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with momentum, with orthogonal steps, averaged, and by signs alone."""
+"""Stochastic gradient descent with momentum, averaged, by signs alone, and with orthogonal steps."""
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ class SGD(DeclaredOptimizer):
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("SGD: nesterov wants a momentum above 0 and a dampening of 0")
 
-    def slots(self, group: Group) -> tuple[str, ...]:
-        return self.kinds if group["momentum"] else ()
+    def slots(self, group: Group) -> tuple[str, ...]: return self.kinds if group["momentum"] else ()
 
     def shown(self, group: Group, state: State) -> State:
         return {name: state[name] for name in self.slots(group)} if state["step"] else {}
@@ -96,8 +95,7 @@ def asgd_update(
 
 
 class ASGD(DeclaredOptimizer):
-    """Gradient descent with decreasing steps; the state "ax" is the average of the parameters.
-    """
+    """Gradient descent with decreasing steps; the state "ax" is the average of the parameters."""
 
     lr: float = setting(default=1e-2, least=0, doc="the first step size; step t has lr / (1 + lambd * lr * (t - 1))^alpha")
     lambd: float = setting(default=1e-4, doc="see `lr`; the parameter shrinks by this times the step size too")
@@ -185,8 +183,7 @@ class Rprop(DeclaredOptimizer):
         if not 0 < group["etas"][0] < 1 < group["etas"][1]:
             raise ValueError(f"Rprop: etas are {group['etas']}; want one between 0 and 1, and one above 1")
 
-    def first_value(self, slot: str, group: Group) -> float:
-        return float(group["lr"]) if slot == "step_size" else 0.0
+    def first_value(self, slot: str, group: Group) -> float: return float(group["lr"]) if slot == "step_size" else 0.0
 
     def add_param_group(self, group: Group) -> None:
         super().add_param_group(group)

@@ -34,7 +34,6 @@ else:
     move_to_file = deferred("genesis.tensor.process_sharing", "move_to_file")
 
 
-
 @routed_access_method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as an ndarray that shares the tensor's memory: writes to one are seen in the other.

@@ -243,7 +243,7 @@ class OneCycleLR(LRScheduler):
     def _between(self, start: float, end: float, part: float) -> float:
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
-        return end + (start - end) / 2 * (math.cos(math.pi * part) + 1)
+        return _between(end, start, part)
 
 
 def _check_momentum(schedule: str, optimizer: Optimizer, cycle_momentum: bool) -> None:
