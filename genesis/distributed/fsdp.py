@@ -157,7 +157,7 @@ def fully_shard(
     if not isinstance(offload_policy, OffloadPolicy | None):
         raise ArgumentTypeError(f"fully_shard: offload_policy is {offload_policy!r:.40}; want an OffloadPolicy, or None")
     for inner in _sharded_modules(module):
-        inner._sharding.is_within_another()
+        inner._sharding.reshards = True if inner._sharding.reshards is None else inner._sharding.reshards
     reshards = _resharding(reshard_after_forward, group)
     ignored = {id(p) for p in ignored_params}
     offloads = isinstance(offload_policy, CPUOffloadPolicy)
@@ -204,11 +204,6 @@ class _Sharding:
         self._hold([shard for _, shard in self.entries])
         self._is_gathered = self._is_unsharded = False  # whether parameters are whole, and whether they stay so until a forward
         self.divisor: float | None = None  # of gradient sums; by default the number of ranks
-
-    def is_within_another(self) -> None:
-        """Note that the module is within another sharded one."""
-        if self.reshards is None:
-            self.reshards = True
 
     @contextmanager
     def gathered(self) -> Iterator[None]:

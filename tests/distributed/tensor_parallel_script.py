@@ -1,6 +1,7 @@
 """Tensor and sequence parallel layers against the same layers on one process. Run by `test_collectives.py`."""
 
 import copy
+import io
 import shutil
 import tempfile
 
@@ -279,6 +280,19 @@ def check_loss_of_classes_in_parts():
         (found * 2).backward()
         (wanted * 2).backward()
         close(part.grad.full_tensor(), scores.grad)
+
+
+def check_parts_are_saved_and_loaded_with_weights_only():
+    whole = common((2 * size(), 3))
+    for placement in (Shard(0), Replicate(), Partial()):
+        held = distribute_tensor(whole, line(), [Replicate()]).redistribute([placement])
+        for value in (held, nn.Parameter(held)):
+            file = io.BytesIO()
+            genesis.save({"value": value}, file)
+            file.seek(0)
+            again = genesis.load(file)["value"]
+            assert type(again) is type(value) and again.placements == (placement,) and again.device_mesh == line()
+            close(again.full_tensor(), whole)
 
 
 def check_outputs_and_names():

@@ -113,7 +113,8 @@ class Attributes(Contents):
             else:
                 self.visit(expression, value, path)
         else:
-            self._not_found(owner, attribute, path)
+            self._attribute(owner, "__getattr__", path.rpartition(".")[0])
+            (self._without if "__getattr__" in names else self._not_found)(owner, attribute, path)
 
     def _of_class(self, owner: type, attribute: str, path: str) -> None:
         """Guard the contents of a class attribute; which object it is, is guarded with the class."""
@@ -184,9 +185,7 @@ class Attributes(Contents):
         """Guard that there is no such attribute, if the call handles its absence or creates it."""
         attributes = getattr(owner, "__dict__", None)
         seen = self.seen
-        if seen.is_dynamic or seen.catches or attribute in seen.tested_for or hasattr(
-            owner if isinstance(owner, ModuleType) else type(owner), "__getattr__"
-        ):
+        if seen.is_dynamic or seen.catches or attribute in seen.tested_for or hasattr(type(owner), "__getattr__"):
             if isinstance(attributes, dict):  # else it is missing in the class, which is guarded
                 self._without(owner, attribute, path)
         else:

@@ -69,8 +69,7 @@ def record(
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
-        given = [value for _, value, _ in arguments.containers.values()]
-        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled, given)
+        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled, arguments.containers.values())
         try:
             try:
                 with watch:

@@ -14,6 +14,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
 
 from genesis.amp.grad_scaler import GradScaler
 from genesis.autograd.grad_manager import GradManager
@@ -48,7 +49,7 @@ class Watch:
 
     def __init__(
         self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None],
-        given: Iterable[object] = (),
+        given: Iterable[tuple[str, Any, Any]] = (),
     ) -> None:
         self._guards = guards
         self._refuse = refuse
@@ -57,7 +58,7 @@ class Watch:
         self._known: set[CodeType] = set()
         self._owners: set[int] = set()
         # Objects made by the call, and arguments that are compared part by part.
-        self._fresh: dict[int, object] = {id(one): one for one in given}
+        self._fresh: dict[int, object] = {id(one): one for _, one, _ in given}
         self._made: set[CodeType] = set()  # code of functions made by the call
         self._away: FrameType | None = None  # of a scheduler's step, which a replay repeats, or a logger: not guarded
         # The user's profiler sees the start of `__enter__` and the end of `__exit__`, and nothing in between.

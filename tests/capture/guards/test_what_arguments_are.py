@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import enum
+import types
 import typing
 
 import pytest
@@ -171,6 +172,22 @@ def test_an_object_that_begins_anew_is_from_before_the_call():
             assert compiled(ONE).tolist() == [rate, rate]
 
 
+def test_what_a_modules_getattr_answers_is_guarded():
+    module = types.ModuleType("settings")
+    module.rates = {"rate": 2.0}
+    exec("def __getattr__(name): return rates[name]", vars(module))
+    compiled = genesis.compile(lambda x: x * module.rate)
+
+    def changed(change, rate):
+        change()
+        assert [compiled(ONE).tolist() for _ in range(3)] == [[rate, rate]] * 3
+
+    changed(lambda: None, 2.0)
+    changed(lambda: module.rates.update(rate=3.0), 3.0)
+    changed(lambda: setattr(module, "__getattr__", lambda name: 4.0), 4.0)
+    changed(lambda: setattr(module, "rate", 5.0), 5.0)
+
+
 class Bare:
     def finish(self):
         return self
@@ -202,3 +219,10 @@ def test_what_is_returned_after_its_methods_ran_is_of_this_call(kind):
     for k in range(4):
         assert value_of(compiled(ONE * k)).tolist() == [2.0 * k] * 2
     assert bool(compiled.entries) is is_replayed
+
+
+def test_keys_that_a_call_makes_are_of_this_call():
+    compiled = genesis.compile(lambda x: {(1, Key("a", x * 2)): 1})
+    for k in range(3):
+        [(_, key)] = compiled(ONE * k)
+        assert key.weight.tolist() == [2.0 * k] * 2
