@@ -30,8 +30,6 @@ SKELETONS = 256  # that are remembered
 FACTORS = 16  # inputs of a template whose products and sums other numbers may be
 LITERALS = range(-1, 3)  # keys of tables of the passes
 
-Template = Callable[[Sequence[Node], Numbers], Any]  # the plan of a graph with such numbers, or None
-
 _skeletons: OrderedDict[Key, Known] = OrderedDict()
 _affordable: list[float] = [NODES_AHEAD]  # nodes of templates that may be made, which takes as long as to plan `COST` times
 
@@ -72,8 +70,8 @@ def program_of(trace: Trace, key: Key) -> Program | None:
     return Program(known, trace.nodes, numbers_of(trace.nodes))
 
 
-def _template(examples: Sequence[Numbers], nodes: Sequence[Node], plan: Callable[[Sequence[Node]], Any]) -> Template:
-    """The template for the last of the examples."""
+def _template(examples: Sequence[Numbers], nodes: Sequence[Node], plan: Callable[[Sequence[Node]], Any]) -> Callable[..., Any]:
+    """The function of nodes and numbers that returns their plan, by way of the last of the examples."""
     if not is_built_in(nodes):
         raise NotSymbolicError("an operation of a user's own")
     symbols = Symbols()

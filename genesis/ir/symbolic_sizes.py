@@ -241,17 +241,11 @@ class Size:
     def __rdivmod__(self, other: int) -> tuple[Any, Any]:
         return divmod(Size(self.symbols, (((), other),)), self)
 
-    def __floordiv__(self, other: Any) -> Any:
-        return divmod(self, other)[0]
+    def _part(self, other: Any, part: int, swapped: bool = False) -> Any:
+        return (divmod(other, self) if swapped else divmod(self, other))[part]
 
-    def __mod__(self, other: Any) -> Any:
-        return divmod(self, other)[1]
-
-    def __rfloordiv__(self, other: int) -> Any:
-        return divmod(other, self)[0]
-
-    def __rmod__(self, other: int) -> Any:
-        return divmod(other, self)[1]
+    __floordiv__, __mod__ = partialmethod(_part, part=0), partialmethod(_part, part=1)
+    __rfloordiv__, __rmod__ = partialmethod(_part, part=0, swapped=True), partialmethod(_part, part=1, swapped=True)
 
     def _compared(self, sign: str, other: Any) -> Any:
         if other.__class__ is float and abs(other) == inf:
