@@ -92,11 +92,6 @@ class RNNBase(Module, WithGetattr):
             init.uniform_(parameter, -bound, bound)
 
     @property
-    def _states(self) -> int:
-        """The number of tensors of a cell's state: h; for an LSTM, h and c."""
-        return 2 if self.mode == "LSTM" else 1
-
-    @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction.
 
@@ -140,14 +135,15 @@ class RNNBase(Module, WithGetattr):
             output, states = output.squeeze(1), [state.squeeze(1) for state in states]
         elif self.batch_first:
             output = output.transpose(0, 1)
-        return output, states[0] if self._states == 1 else tuple(states)
+        return output, states[0] if len(states) == 1 else tuple(states)
 
     def _first(self, x: Tensor, hx: Tensor | Sequence[Tensor] | None, batched: bool) -> list[Tensor]:
         """The initial state of every layer and direction, along a first axis."""
-        lead, sizes = (self.num_layers * self._directions, x.shape[1]), (self._shown, self.hidden_size)[: self._states]
+        lead = self.num_layers * self._directions, x.shape[1]
+        sizes = (self._shown, self.hidden_size) if self.mode == "LSTM" else (self.hidden_size,)  # of h and c
         if hx is None:
             return [zeros(*lead, size, dtype=x.dtype, device=x.device) for size in sizes]
-        given: list[Tensor] = [hx] if self._states == 1 else list(hx)  # type: ignore[list-item]
+        given: list[Tensor] = [hx] if len(sizes) == 1 else list(hx)  # type: ignore[list-item]
         for state, size, name in zip(given, sizes, ("h", "c"), strict=False):
             want = (*lead, size) if batched else (lead[0], size)
             if state.shape != want:

@@ -173,10 +173,10 @@ def _grad(g: Value, y: Value, *inputs: Value) -> tuple[Value | None, ...]:
     initial: list[Value | None] = []
     given: dict[_Source, Value | None] = {}
     for k, (offset, shape) in enumerate(places[:count]):
-        size = numel(shape[1:])
-        at_last, others = [[leaf for leaf in leaves if _lies_in(leaf, offset + last * size, size) is there]
+        size, start = numel(shape[1:]), offset + last * numel(shape[1:])
+        at_last, others = [[(at, x) for at, x in leaves if (start <= at and at + x.shape[0] <= start + size) is there]
                            for there in (True, False)]
-        found_last = _between(at_last, offset + last * size, shape[1:])
+        found_last = _between(at_last, start, shape[1:])
         carried.append(expand(graph.constant(0, g.dtype), shape[1:]) if found_last is None else found_last)
         initial.append(_between(others, offset + first * size, shape[1:]))
         given["of state", k] = _between(others, offset + (0 if reverse else size), (steps, *shape[1:]))
@@ -237,10 +237,6 @@ def _is_zero(x: Value) -> bool:
     while node.op == "view":
         node = x.graph.nodes[node.inputs[0]]
     return node.op == "constant" and not node.attrs["value"]
-
-
-def _lies_in(leaf: _Leaf, start: int, size: int) -> bool:
-    return start <= leaf[0] and leaf[0] + leaf[1].shape[0] <= start + size
 
 
 def _between(leaves: Sequence[_Leaf], start: int, shape: Shape) -> Value | None:
