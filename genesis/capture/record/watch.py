@@ -176,8 +176,8 @@ class Watch:
             self._private(names.foreign if not isinstance(first, Tensor) else names.attributes, origin)
         # Code that checks types would tell a Number from a number: it gets a plain number, which is then a constant.
         if "type" in code.co_names or "__class__" in code.co_names:
-            for name, value in frame.f_locals.items():
-                frame.f_locals[name] = plain(value)
+            given = frame.f_locals  # once: before Python 3.13 each look at it reads the variables anew
+            given.update({name: plain(value) for name, value in given.items()})
         if code.co_argcount and code.co_varnames[0] in ("self", "cls") and id(first) not in self._owners:
             self._owners.add(id(first))
             if code.co_name in _MAKING:

@@ -226,3 +226,11 @@ def test_keys_that_a_call_makes_are_of_this_call():
     for k in range(3):
         [(_, key)] = compiled(ONE * k)
         assert key.weight.tolist() == [2.0 * k] * 2
+
+
+def test_code_that_checks_types_gets_plain_numbers_for_all_its_arguments():
+    def typed(x, a, others, b):
+        return x * (a * b if type(a) is float and type(b) is float else 99) + len(others)
+
+    compiled = genesis.compile(lambda x, a, b: typed(x, a, [], b))
+    assert [compiled(ONE, k, k + 1).tolist()[0] for k in (2.0, 3.0, 4.0, 2.0)] == [6.0, 12.0, 20.0, 6.0]
