@@ -75,8 +75,19 @@ def _solve_grad(g: Value, x: Value, data: Value, pivots: Value, b: Value) -> tup
 
 def _solve_reference(node: Node, data: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
     solve = partial(routine("hetrs" if node.attrs["hermitian"] else "sytrs", b), lower=True)
-    [found] = each_matrix(lambda a, piv, y: solve(a, piv[0], y), [b.shape[-2:]], data, pivots[..., None, :], b)
+    [found] = each_matrix(lambda a, piv, y: solve(a, _checked(piv[0]), y), [b.shape[-2:]], data, pivots[..., None, :], b)
     return found
+
+
+def _checked(pivots: np.ndarray) -> np.ndarray:
+    """A matrix's pivots; raises RuntimeError for others than a factorization's, with which LAPACK writes beyond the matrix."""
+    given, n, k = pivots.real.tolist(), len(pivots), 0
+    while k < n:
+        sign, width = (1, 1) if given[k] >= 0 else (-1, 2)
+        if k + width > n or not all([1 <= sign * pivot <= n for pivot in given[k : k + width]]):
+            raise RuntimeError(f"ldl_solve: pivots {given}; want those of ldl_factor: 1 to {n}, below zero in blocks of two")
+        k += width
+    return pivots
 
 
 primitive("ldl_solve", "host", reference=_solve_reference, grad=_solve_grad)

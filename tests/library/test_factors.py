@@ -164,3 +164,9 @@ def test_counts_have_their_distributions_moments_and_no_gradients():
     assert (genesis.poisson(rate) == counts).all()
     with pytest.raises(ValueError, match="poisson: a parameter is infinite, NaN or negative"):
         genesis.poisson(-rate)
+
+
+@pytest.mark.parametrize("pivots", [[0, 1, 2, 3], [9, 1, 2, 3], [-9, -9, 3, 4], [1, 2, 3, -4], [1, -2, 3, 4], [-1, -9, 3, 4]])
+def test_pivots_that_no_factorization_gives_raise(pivots):
+    with pytest.raises(RuntimeError, match="want those of ldl_factor"):
+        genesis.linalg.ldl_solve(genesis.eye(4), genesis.tensor(pivots, dtype=genesis.int32), genesis.ones(4, 1)).tolist()
