@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from genesis.capture.record.records import InputSource, Program, Source, SplitError
-from genesis.capture.record.results import find
+from genesis.capture.record.results import dict_of, find
 from genesis.capture.record.traced_call import Recording, record
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import DType
@@ -257,12 +257,15 @@ class _Joined:
             return described(what, lambda leaf: None, "export: the result")
         if how == "leaf":
             return described(self._recorder.arguments.leaves[what], lambda leaf: None, "export: the result")
-        if how == "sequence":
-            kind, items = what
-            return ["list" if kind is list else "tuple", [self._result(item, outputs) for item in items]]
-        if how == "mapping":
-            return ["dict", [[key, self._result(item, outputs)] for key, item in what.items()]]
-        name = what[0].__name__ if how == "object" else how
+        if how == "made of":
+            make, parts = what
+            if make in (list, tuple):
+                return [make.__name__, [self._result(part, outputs) for part in parts]]
+            if make.func == tuple.__new__:
+                return ["tuple", [self._result(part, outputs) for part in parts]]
+            if make.func is dict_of:
+                return ["dict", [[key, self._result(part, outputs)] for key, part in zip(make.args[0], parts, strict=True)]]
+        name = make.args[0].__name__ if how == "made of" else how
         raise ExportError(f"export: a {name} is returned; want tensors, numbers, None, and lists, tuples and dicts of them")
 
     def _made(self, recipe: Any) -> int:

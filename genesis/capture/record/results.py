@@ -146,7 +146,7 @@ class Results:
         if kind in (list, tuple):
             parts = value
         elif kind is dict:
-            make, parts = partial(_mapping, [*value]), value.values()
+            make, parts = partial(dict_of, [*value]), value.values()
         elif isinstance(value, tuple) and hasattr(value, "_fields") and not getattr(value, "__dict__", None):
             make, parts = partial(tuple.__new__, kind), tuple.__iter__(value)
         elif base is not None:
@@ -282,7 +282,7 @@ def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int,
     return result
 
 
-def _mapping(keys: Sequence[object], values: Sequence[object]) -> dict[object, object]:
+def dict_of(keys: Sequence[object], values: Sequence[object]) -> dict[object, object]:
     return dict(zip(keys, values, strict=True))
 
 
