@@ -122,8 +122,11 @@ def _launches(plan: Plan, number: int, stage: Stage) -> list[Launch]:
 
 
 def instruction(plan: Plan, call: Call) -> str:
-    """A call in one line: what runs, what it reads and writes; a line for each call of a loop."""
+    """A call in one line: what runs, what it reads and writes; a line for each call of a loop or an epilogue."""
     nodes = plan.lowered.nodes
+    if isinstance(call, Product) and call.epilogue:
+        product, *followers = (instruction(plan, part) for part in parts(call))
+        return "\n  ".join([f"{product}, and of each block of rows:", *followers])
     if isinstance(call, Loop):
         private = ", ".join(f"%{value}" for value in call.private)
         head = f"loop    {call.tiles} tiles of {call.tile}" + (f", {private} a tile at a time" if private else "") + ":"

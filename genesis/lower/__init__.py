@@ -12,6 +12,7 @@ from genesis.lower.apply_formulas import apply_formulas
 from genesis.lower.convolve import convolve, sum_batches
 from genesis.lower.elide_copies import elide_copies
 from genesis.lower.fuse import fuse
+from genesis.lower.fuse_epilogues import fuse_epilogues
 from genesis.lower.fuse_tiles import fuse_tiles
 from genesis.lower.group import Decisions
 from genesis.lower.join_batches import join_batches
@@ -91,6 +92,8 @@ def lower(
     if target.sequential_tiles is None:
         stages = elide_copies(nodes, stages, values)
     stages = fuse_tiles(nodes, stages, values, target)
+    if target.sequential_tiles is None:
+        stages = fuse_epilogues(nodes, stages, values, target)
     stages = overlap_collectives(nodes, stages)
     inputs = [i for i, node in enumerate(nodes) if node.op == "input"]
     schedule = allocate(nodes, stages, inputs, values, 1 if target.sequential_tiles else target.threads)

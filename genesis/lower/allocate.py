@@ -152,7 +152,9 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
     begin = last_failing_stage(schedule.stages) + 1
     for number, stage in enumerate(schedule.stages[begin:], begin):
         read = Counter([v for call in stage for part in parts(call) for v in part.reads])
-        for call in [call for call in stage if isinstance(call, KernelCall)]:
+        for call in [part for whole in stage if not isinstance(whole, Loop) for part in parts(whole)]:
+            if not isinstance(call, KernelCall):
+                continue
             inputs = [v for v in call.reads if locations[v].kind == "input" and last[v] == number and read[v] == 1
                       and v not in results]
             outputs = [v for v in call.writes if locations[v].kind == "output" and first[v] == number]

@@ -56,7 +56,7 @@ def reach(axes: Axes) -> tuple[int, int]:
 
 
 def footprints(nodes: Sequence[Node], call: Call) -> list[Footprint]:
-    """The footprints of a call; loops are handled part by part."""
+    """The footprints of a call; loops, and products with epilogues, are handled part by part."""
     if isinstance(call, KernelCall):
         return [*_of_kernel(call)]
     if isinstance(call, HostCall):

@@ -30,7 +30,8 @@ class Matrix(NamedTuple):
 class Product(NamedTuple):
     """A matrix product c = a @ b of m x k by k x n matrices, for each of a batch.
 
-    `only` restricts the product to a triangle; the rest is known to be zero (see `ops/contraction.py`).
+    `only` restricts the product to a triangle; the rest is known to be zero (see `ops/contraction.py`). The kernels of the
+    `epilogue` run on each block of the result's rows once it is computed (see `fuse_epilogues.py`).
     """
 
     a: Matrix
@@ -39,6 +40,7 @@ class Product(NamedTuple):
     batch: tuple[int, ...]
     extents: tuple[int, int, int]  # m, n, k
     only: str = ""
+    epilogue: tuple[KernelCall, ...] = ()
     pairs: bool = False  # of bfloat16 operands, multiplied two terms at a time
 
     @property
@@ -80,11 +82,14 @@ class Product(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        return self.a.value, self.b.value
+        if not self.epilogue:
+            return self.a.value, self.b.value
+        here = self.writes
+        return (self.a.value, self.b.value, *(v for call in self.epilogue for v in call.reads if v not in here))
 
     @property
     def writes(self) -> tuple[int, ...]:
-        return (self.node,)
+        return (self.node, *(v for call in self.epilogue for v in call.writes))
 
 
 class HostCall(NamedTuple):
@@ -160,7 +165,9 @@ Stage = list[Call]  # of one kind, which may run in parallel
 
 
 def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
-    """The calls of a loop, or the call itself."""
+    """The calls of a loop, a product and its epilogue, or the call itself."""
+    if isinstance(call, Product) and call.epilogue:
+        return (call._replace(epilogue=()), *call.epilogue)
     return call.calls if isinstance(call, Loop) else (call,)
 
 

@@ -309,7 +309,8 @@ RECORDS = {
                      lambda kernel: (kernel, kernel.words, kernel.origins)),
     "KernelCall": Record((_row_of("Kernel"), _INTS, _VALUES, _VALUES, _VALUES), KernelCall),
     "Matrix": Record((_VALUE, _row_of("Layout"), _INTS, _each(_INT, _INT)), Matrix),
-    "Product": Record((*[_row_of("Matrix")] * 3, _INTS, _each(_INT, _INT, _INT), _STR, _BOOL), Product),
+    "Product": Record(
+        (*[_row_of("Matrix")] * 3, _INTS, _each(_INT, _INT, _INT), _STR, _many(_row_of("KernelCall")), _BOOL), Product),
     "HostCall": Record((_VALUE, _many(_each(_VALUE, _row_of("Layout"))), _STR, _BOOL), HostCall),
     "Loop": Record((_many(_one_of("KernelCall", "Product")), _INT, _INT, _VALUES, _INT, _INT), Loop),
     "Location": Record((_STR, _INT), Location),

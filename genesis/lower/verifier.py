@@ -7,7 +7,7 @@ that every donation happens: without some of them memory overlaps less. It prove
 1. Each access lies within its value, and each value within its memory.
 2. A launch reads a value, or a stretch of a concatenation, only when all of it has been written and nothing has overwritten it.
 3. Each element of a value is written once, except where a copy is written into (`put`, `scatter`) and where terms accumulate.
-4. Calls that run in parallel, and tiles of a loop, touch nothing that another one writes; calls may write
+4. Calls that run in parallel, and tiles of a loop or of an epilogue, touch nothing that another one writes; calls may write
    parts of one concatenation.
 5. A kernel that overwrites what it reads does so in step: it reads an element before it writes it, and never again.
 6. Nothing can fail once an input may have been overwritten.
@@ -154,7 +154,7 @@ class _Program:
             inside = self.inside[id(call)]
             self._check_beside([each for _, touched in inside for each in touched], beside)
             scratch = self._scratch_of(call)
-            if isinstance(call, Loop):
+            if len(inside) > 1 or isinstance(call, Loop):
                 self._check_tiles(call, scratch)
             for part, touched in inside:
                 self._run_part(part, touched, isinstance(call, Loop))
@@ -267,7 +267,7 @@ class _Program:
                 raise self.fail(value, "is added up in several parts, which have no memory of their own")
         return scratch
 
-    def _check_tiles(self, call: Loop, scratch: Sequence[tuple[Span, int]]) -> None:
+    def _check_tiles(self, call: Call, scratch: Sequence[tuple[Span, int]]) -> None:
         """Tiles run in any order and in parallel: what one part writes and another touches must belong to one tile."""
         inside = [(part, each) for part, touched in self.inside[id(call)] for each in touched]
         for number, (span, value) in enumerate(scratch):
@@ -276,7 +276,7 @@ class _Program:
             if any(span.overlaps(other) for other in others):
                 raise self.fail(value, f"has tiles in {span}, which this loop uses for something else")
         tiles = _tiles(call)
-        if len(tiles.first) == 2:  # a single tile: the parts run one after the other
+        if len(tiles.first) == 2 and isinstance(call, Loop):  # a single tile: the parts run one after the other
             return
         for part, write in [(part, each) for part, each in inside if each.writes]:
             shared = [each for other, each in inside if (other is not part or not each.writes) and
@@ -308,9 +308,14 @@ class _Program:
                 raise self.fail(value, f"has no elements {low} to {high}, which a result is to be")
 
 
-def _tiles(call: Loop) -> Tiles:
-    first = np.array([*[first for first, _ in call.spans()], call.points])
-    return Tiles(call.points, np.repeat(np.arange(len(first) - 1), np.diff(first)), first)
+def _tiles(call: Call) -> Tiles:
+    """The tiles of a loop or of a product with an epilogue."""
+    if isinstance(call, Product):  # blocks of rows, of any height
+        points, first = call.extents[0], np.arange(call.extents[0] + 1)
+    else:
+        assert isinstance(call, Loop)
+        points, first = call.points, np.array([*[first for first, _ in call.spans()], call.points])
+    return Tiles(points, np.repeat(np.arange(len(first) - 1), np.diff(first)), first)
 
 
 def _may_fail(nodes: Sequence[Node], call: Call) -> bool:

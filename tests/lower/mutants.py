@@ -195,15 +195,15 @@ def a_home(choose: Chooser, lowered: Lowered) -> Lowered | None:
 def an_order(choose: Chooser, lowered: Lowered) -> Lowered | None:
     """A stage comes earlier, later, twice, or not at all; or so does a call within one."""
     stages = [*lowered.schedule.stages]
-    nested = [n for n, stage in enumerate(stages) if isinstance(stage[0], Loop)]
+    nested = [n for n, stage in enumerate(stages) if isinstance(stage[0], Loop) or getattr(stage[0], "epilogue", ())]
     number = _one_of(choose, nested if nested and choose.integers(2) else range(len(stages)))
     call = stages[number][0]
     if number in nested and choose.integers(4):
-        calls = [*call.calls]
+        calls = [*(call.calls if isinstance(call, Loop) else call.epilogue)]
         calls.insert(int(choose.integers(len(calls))), calls.pop(int(choose.integers(len(calls)))))
         if len(calls) < 2:
             return None
-        stages[number] = [call._replace(calls=tuple(calls))]
+        stages[number] = [call._replace(**{"calls" if isinstance(call, Loop) else "epilogue": tuple(calls)})]
     else:
         stage = stages.pop(number)
         if choose.integers(4) or not stages:
@@ -249,6 +249,9 @@ def _with_call(choose: Chooser, lowered: Lowered, change: Callable) -> Lowered |
         inside = int(choose.integers(len(call.calls)))
         changed = change(choose, call.calls[inside])
         stage[at] = call._replace(calls=(*call.calls[:inside], changed, *call.calls[inside + 1 :]))
+    elif isinstance(call, Product) and call.epilogue and choose.integers(2):
+        changed = change(choose, call.epilogue[0])
+        stage[at] = call._replace(epilogue=(changed, *call.epilogue[1:]))
     else:
         changed = stage[at] = change(choose, call)
     return None if changed is None else lowered._replace(schedule=lowered.schedule._replace(stages=stages))

@@ -213,7 +213,7 @@ def test_a_damaged_file_is_a_miss(damaged, directory):
 
 @pytest.fixture(scope="module")
 def graph():
-    """A lowered graph of every kind of record: loops, products, host calls, views."""
+    """A lowered graph of every kind of record: loops, products with epilogues, host calls, views."""
     asked = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "read_or_lower", lambda *given: (asked.append(given), lower(*given))[1])

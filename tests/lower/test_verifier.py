@@ -22,7 +22,7 @@ from tests.fuzz.steps import STEPS
 from tests.lower.mutants import MISTAKES, changes_a_result, may_run_astray, recorded_programs
 from tests.lower.text import parsed
 
-TILES = importlib.import_module("genesis.lower.fuse_tiles")
+EPILOGUES, TILES = map(importlib.import_module, ("genesis.lower.fuse_epilogues", "genesis.lower.fuse_tiles"))
 FEW = 1 << 20  # bytes of inputs, up to which a program is run for each of its mutants
 RANDOM = 24
 
@@ -102,6 +102,13 @@ def loops_over_tiles():
         return q.grad.tolist(), k.grad.tolist()
 
 
+def epilogues_of_products():
+    model, x = nn.Sequential(nn.Linear(64, 96), nn.Sigmoid(), nn.Linear(96, 64)), operand(80, 64)
+    with patch.multiple(EPILOGUES, LEAST_SAVED=1, PACKING=0), patch.object(TILES, "LEAST_SAVED", 1 << 40):
+        for optimizer in (optim.SGD(model.parameters(), lr=0.01, momentum=0.9), optim.Adam(model.parameters())):
+            train(model, x, x, nn.functional.mse_loss, optimizer)
+
+
 def a_random_program(seed):
     program = Program(random.Random(seed).randint, gradients=bool(seed % 2))
     program.run(12, STEPS)
@@ -109,7 +116,7 @@ def a_random_program(seed):
 
 
 PROGRAMS = [a_multilayer_perceptron, a_convolutional_network, a_transformer, views_that_are_written_to, joined_products,
-            loops_over_tiles]
+            loops_over_tiles, epilogues_of_products]
 
 
 @pytest.fixture

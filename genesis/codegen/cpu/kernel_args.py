@@ -1,8 +1,9 @@
-"""Kernel arguments as words of argument blocks: addresses, extents, numbers, memory for workers."""
+"""Kernel arguments as words of argument blocks: addresses, extents, numbers, memory for workers; a product's epilogues."""
 
 from __future__ import annotations
 
 import struct
+from itertools import chain
 from typing import NamedTuple
 
 from genesis.codegen.segment import SlotMap
@@ -10,7 +11,8 @@ from genesis.ir.shapes import numel
 from genesis.ir.unguarded import computed
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import KernelArg
-from genesis.runtime.native import FAULT, BlockWord, Slot
+from genesis.lower.stages import Product
+from genesis.runtime.native import FAULT, Addresses, BlockWord, Slot, Symbol
 
 ROOM = 64  # numbers of padding after a share's column sums: the widest vector
 
@@ -55,3 +57,20 @@ def bits(value: float) -> int:
 
 def _double(value: float) -> int:
     return int.from_bytes(struct.pack("=d", value), "little", signed=True)
+
+
+def followers(product: Product, slots: SlotMap, addresses: Addresses, workers: int) -> tuple[BlockWord, ...]:
+    """For each call its kernel, its argument block, and its items per row."""
+    rows = product.extents[0]
+    return tuple(chain.from_iterable(_entry(call, rows, slots, addresses, workers) for call in product.epilogue))
+
+
+def _entry(
+    call: KernelCall, rows: int, slots: SlotMap, addresses: Addresses, workers: int
+) -> tuple[int | Symbol, tuple[BlockWord, ...], int]:
+    kernel = call.kernel
+    extent = call.extents[kernel.lane] if kernel.lane is not None else 1
+    lanes, items = (extent, numel(call.extents[a] for a in kernel.outer)) if kernel.outer else (extent // rows, rows)
+    work = Work(lanes, 1, workers, items)
+    words = tuple(argument(w, call, slots, work) for w in kernel.words)
+    return addresses[kernel.name], words, items // rows

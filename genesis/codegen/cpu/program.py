@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from genesis.codegen.cpu import time_loop
-from genesis.codegen.cpu.kernel_args import Work, argument
+from genesis.codegen.cpu.kernel_args import Work, argument, followers
 from genesis.codegen.cpu.loops import LOOP, blocks_in_loop, combine_source, loop_launches
 from genesis.codegen.cpu.product import launch as product
 from genesis.codegen.cpu.tiling import blocks_of, cache_bytes, name_of, tile_bytes, tile_rows, tile_side, width_of
@@ -219,10 +219,11 @@ def _product_launch(
     dtype = product.operand_dtype(nodes, call)
     m, n, k = call.extents
     products = numel(call.batch)
-    workers = over(2 * products * m * n * k, 3 * PARALLEL_COST, threads, 1)
-    cut = product.panels(dtype, call.extents, -(-workers // products))
+    workers = threads if call.epilogue else over(2 * products * m * n * k, 3 * PARALLEL_COST, threads, 1)
+    cut = product.panels(dtype, call.extents, -(-workers // products), whole_rows=bool(call.epilogue))
     a, b, c = (slots.address(x.value, x.layout.offset * nodes[x.value].dtype.itemsize) for x in (call.a, call.b, call.c))
     per_worker = sum(product.packed(call, dtype, cut))
+    table = followers(call, slots, addresses, workers)
     workspace, offsets = slots.workspace(workers * per_worker), partial(product.offsets, slots)
-    block = product.block(call, dtype, cut, (a, b, c), workspace, per_worker, offsets)
+    block = product.block(call, dtype, cut, (a, b, c), workspace, per_worker, offsets, followers=table)
     return NativeLaunch(addresses[product.source(dtype).symbol], [block], workers)

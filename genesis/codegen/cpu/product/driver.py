@@ -3,7 +3,7 @@
 A panel packs the operands' blocks into its worker's workspace. A block of A, `rows` by `k`, stays in the second-level cache
 while the strips of B pass. A block of B, `columns` by `k`, is packed strip by strip when the first rows reach it, and the
 other rows reuse it; where B's rows are contiguous, the first tile packs a strip while it computes. A is packed in strips of
-rows, or read in place if few tiles use it.
+rows, or read in place if few tiles use it. Epilogues are kernels that run over a block of rows as soon as it is complete.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from genesis.codegen.cpu.product.interface import ONLY, POINTERS, WORDS, heights
 from genesis.codegen.cpu.product.offsets import Offsets
 from genesis.codegen.cpu.product.packing import emit_copy, emit_packing, emit_transposing, firsts, strip_elements
 from genesis.codegen.cpu.product.tile import emit_tile
-from genesis.codegen.cpu.registers import I1, I64
+from genesis.codegen.cpu.registers import I1, I64, POINTER
 from genesis.codegen.cpu.tiling import RegisterTile
 from genesis.codegen.cpu.word_kernel import WordKernel, word_types
 
@@ -70,6 +70,21 @@ class _Driver(WordKernel):
                     packed = self._left(left, block[0], along, a_blocks)
                     fresh = row.equals(rows[0])
                     self._tiles(c, block, along, packed, (right, strips, fresh, rows), add)
+                    all_terms = (k_first + along[1]).equals(word["k"])
+                    with b.if_then(all_terms & last_column.equals(columns[1])):
+                        self._followers(block[0])
+
+    def _followers(self, rows: Sequence[ir.Value]) -> None:
+        """Call the epilogues on these rows of the result, which are complete and in cache."""
+        b = self.builder
+        kernel_type = ir.FunctionPointer(self.function.function_type)
+        # In blocks of 256 KB: an update finds the gradient in the second-level cache. Kernels with column sums gained nothing.
+        with self.count(0, self.words["followers"]) as number:
+            entry = b.gep(self.words["table"], [number * 3], source_etype=I64)
+            kernel, words, items = (
+                b.load(b.gep(entry, [I64(at)], source_etype=I64), typ=typ)
+                for at, typ in enumerate((kernel_type, POINTER, I64)))
+            kernel(*(row * items for row in rows), words, self.worker)
 
     def _matrix(self, name: str, item: ir.Value) -> ir.Value:
         b, word = self.builder, self.words

@@ -31,6 +31,8 @@ ELEMENTS, COLUMNS = 144 * 512, 1024
 # A tuner of such sizes is not made: one tile reaches 85 to 95% of the cores' peak.
 NARROW = 2  # strips of columns: fewer readers do not repay packing A
 WIDE = 16  # strips of columns: more readers repay packing rows that could be read in place
+# Measured: Adam behind the MLP's weight gradients 1.04 to 1.00 ms. Not kept: prefetches of its moments (1.04 ms).
+FOLLOWED = 1 << 18  # bytes of rows that epilogues find in a second-level cache beside the packed blocks
 PAGE = 4096  # bytes: lines this far apart compete for the same eight ways of a first-level cache
 NEVER = 1 << 62
 # With packing in the estimate, the MLP's forward went from 0.998 to 0.89 ms.
@@ -58,7 +60,7 @@ class Panels(NamedTuple):
     by_columns: bool
 
 
-def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
+def panels(dtype: str, extents: tuple[int, int, int], wanted: int, *, whole_rows: bool = False) -> Panels:
     """The cheapest cut into about `wanted` panels: each is padded to tiles, and packs the operand that all of them read."""
     tile = tile_of(dtype)
     m, n, _ = extents
@@ -72,17 +74,20 @@ def panels(dtype: str, extents: tuple[int, int, int], wanted: int) -> Panels:
 
     # One panel per worker: two or four made weight gradients 3 and 10% slower.
     by_rows, by_columns = cut(m, tile.rows), cut(n, tile.columns)
+    if whole_rows:
+        return Panels(*by_rows, False)
     costs = cost(by_rows[1], n), cost(m, by_columns[1])
     return Panels(over(*costs, by_columns[0], by_rows[0]), over(*costs, by_columns[1], by_rows[1]), over(*costs, 1, 0))
 
 
 def block(
     call: Product, dtype: str, cut: Panels, addresses: tuple[BlockWord, BlockWord, BlockWord], workspace: BlockWord,
-    per_worker: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER,
+    per_worker: int, offsets: Callable[[Digits], BlockWord], *, adds_from: int = NEVER, followers: tuple[BlockWord, ...] = (),
 ) -> Block:
     """The argument block of `call` with operands and result at `addresses`, and `per_worker` bytes of `workspace` for each.
 
-    `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored.
+    `offsets` gives the table of an axis's offsets. Items from `adds_from` on add to what is stored; `followers`:
+    the table of the epilogues.
     """
     tile = tile_of(dtype)
     size = tile.itemsize
@@ -101,7 +106,8 @@ def block(
         *(addresses[2], call.c.layout.strides[-2], batch[1]),
         *(step for pair in steps for step in pair),
         *(cut.panels, cut.height, cut.by_columns, adds_from, ONLY.index(call.only), _reads_in_place(call, a, tile, cut)),
-        *(_rows(tile), COLUMNS, depth, workspace, per_worker, packed_b),
+        *(_rows(tile, n * size if followers else 0), COLUMNS, depth, workspace, per_worker, packed_b),
+        *(len(call.epilogue), followers or 0),
         *(word for x in (a, b) for word in (x.run, *((offsets(axis) if x.run else 0) for axis in (x.lines, x.terms)))),
         *(strips, b.step, call.extents[2]),
     )
@@ -110,9 +116,10 @@ def block(
     return Block(words, items=numel(batch) * cut.panels)
 
 
-def _rows(tile: RegisterTile) -> int:
-    """The rows of a block of A, in whole tiles."""
-    return tile.rows * (ELEMENTS // depth_of(tile) // tile.rows)
+def _rows(tile: RegisterTile, nbytes: int) -> int:
+    """The rows of a block of A, in whole tiles; no more than epilogues take at a time, whose rows have `nbytes` each."""
+    most = ELEMENTS // depth_of(tile) // tile.rows
+    return tile.rows * (min(most, max(1, FOLLOWED // (nbytes * tile.rows))) if nbytes else most)
 
 
 def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
@@ -120,7 +127,7 @@ def packed(call: Product, dtype: str, cut: Panels) -> tuple[int, int]:
     tile = tile_of(dtype)
     m, n, _ = call.extents
     depth = _evenly(elements(call), depth_of(tile), tile.lanes)
-    rows = minimum(_rows(tile), over(cut.by_columns, 0, m, cut.height))
+    rows = minimum(_rows(tile, 0), over(cut.by_columns, 0, m, cut.height))
     columns = minimum(COLUMNS, over(cut.by_columns, 0, cut.height, n))
     blocks = ((rows, tile.rows), (columns, tile.columns))
     a, b = (tile.itemsize * -(-lines // size) * size * (depth + tile.lanes) for lines, size in blocks)
