@@ -136,7 +136,8 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
     if kind is list or kind is tuple:
         if argument and isinstance(argument[0], Tensor):
             return "tensors", *[_token(trace, member, False, True) for member in argument]
-        argument = [member.item() if isinstance(member, np.generic) else member for member in argument]
+        if not _DISTINCT.issuperset(map(type, argument)):
+            argument = [member.item() if isinstance(member, np.generic) else member for member in argument]
         if _DISTINCT.issuperset(map(type, argument)):
             return tuple(argument)
         if _PLAIN.issuperset(map(type, argument)):
