@@ -19,7 +19,7 @@ COMPILER = {  # what the first computation reads, or the first backward, or the 
     "genesis.runtime.team", "genesis.codegen.cpu.emit", "llvmlite", "llvmlite.binding", "numba", "hashlib", "subprocess",
 }
 EMITTERS = {  # what a first computation does not read if its kernels are found
-    "genesis.codegen.cpu.emit", "genesis.codegen.cpu.ir", "genesis.codegen.cpu.product.driver", "genesis.lower.tables", "numba",
+    "genesis.codegen.cpu.emit", "genesis.codegen.cpu.ir", "genesis.codegen.cpu.product.driver", "numba",
     "hashlib", "json", "subprocess",
 }
 FIRST = [  # what a program may ask for before anything else

@@ -61,9 +61,7 @@ class Plan:
         "segments", "sizes", "values", "views",
     )
 
-    def __init__(
-        self, trace: Trace, nodes: Sequence[Node], outputs: tuple[int, ...], threads: int, lowered: Lowered | None = None
-    ) -> None:
+    def __init__(self, trace: Trace, nodes: Sequence[Node], outputs: tuple[int, ...], threads: int) -> None:
         inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
         roots = [index for index in outputs if nodes[index].differentiable]
         alive, expensive = read_by_backward(nodes, roots, trace.released)
@@ -71,12 +69,10 @@ class Plan:
         saved = tuple(sorted(expensive - set(outputs) - set(inputs)))
         kinds = [float64 if value.__class__ is float else int64 for value in trace.scalars]
         backend = backend_of(trace.device)
-        self.asked: tuple[Any, ...] = ()  # what it was lowered for, until it is stored
-        if lowered is None:
-            awaited = [i for i in transient_collectives(trace) if i not in trace.lost and i not in outputs and i not in saved]
-            target = backend.target(threads, planned_threads(), trace.device)
-            self.asked = nodes, outputs, target, kinds, saved, awaited
-            lowered = read_or_lower(*self.asked)
+        awaited = [i for i in transient_collectives(trace) if i not in trace.lost and i not in outputs and i not in saved]
+        target = backend.target(threads, planned_threads(), trace.device)
+        self.asked: tuple[Any, ...] = nodes, outputs, target, kinds, saved, awaited  # until it is stored
+        lowered = read_or_lower(*self.asked)
         number = {index: k for k, index in enumerate(inputs)}
         locations = lowered.schedule.locations
         self._lowered: Lowered | None = lowered
@@ -191,7 +187,7 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
             kept_long(partial(_held, trace))
             return plan
         with made_to_last(partial(_held, trace)):
-            return _new_plan(trace, key, None, program)
+            return _new_plan(trace, key, program)
     if plan is not plan_cache.latest:
         plan_cache.note(trace.step.plans, key, plan)
     if plan.asked and plan.flushes >= STORED_AFTER and not trace.is_interrupting:
@@ -205,9 +201,9 @@ def _held(trace: Trace) -> int:
     return trace.device.memory.usage().held
 
 
-def keep_plan(trace: Trace, outputs: tuple[int, ...], lowered: Lowered | None = None) -> Plan:
-    """A new plan at the end of the trace, from an already lowered graph if given: `find_plan` will find it."""
-    return _new_plan(trace, key_of(trace, outputs), lowered)
+def keep_plan(trace: Trace, outputs: tuple[int, ...]) -> Plan:
+    """A new plan at the end of the trace: `find_plan` will find it."""
+    return _new_plan(trace, key_of(trace, outputs))
 
 
 def key_of(trace: Trace, outputs: tuple[int, ...]) -> Key:
@@ -224,13 +220,13 @@ def _filled_in(trace: Trace, key: Key) -> tuple[Program | None, Plan | None]:
 
 
 @unwatched
-def _new_plan(trace: Trace, key: Key, lowered: Lowered | None = None, program: Program | None = None) -> Plan:
+def _new_plan(trace: Trace, key: Key, program: Program | None = None) -> Plan:
     began = timeline.start()
     outputs, threads, *_ = cast(tuple[Any, ...], key)
     outputs = tuple(dict.fromkeys(outputs))
 
     def plan(nodes: Sequence[Node]) -> Plan:
-        return Plan(trace, nodes, outputs, threads, lowered)
+        return Plan(trace, nodes, outputs, threads)
 
     made = _kept(trace, key, plan(trace.nodes) if program is None else program.planned(plan))
     timeline.note("plan", began)

@@ -56,6 +56,9 @@ class Node:
     def nbytes(self) -> int:
         return numel(self.shape) * self.dtype.itemsize
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Node, (self.op, self.inputs, self.attrs, self.shape, self.dtype, self.differentiable, self.origin)
+
     def renumbered(self, inputs: tuple[int, ...]) -> Node:
         """The same operation with other inputs."""
         if inputs == self.inputs:

@@ -147,6 +147,10 @@ class Kernel:
         code = _code(self.axes, lane, tuple(instructions), roles, tuple(unrolled.items()), tiled)
         self.text, self.name, self.instructions, self.answers = code
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Its text is not stored: it follows from the others, and is shared by all kernels of one code.
+        return Kernel, (self.axes, self.lane, self.instructions, self.words, self.unrolled, self.tiled, self.origins)
+
     def renamed(self, names: Mapping[int, int]) -> Kernel:
         """The same code over other values: `names` maps each value to its replacement."""
         other = self.filled([shared_word(w.kind, names[w.value], w.extra) if w.kind in VALUE_WORDS else w for w in self.words])

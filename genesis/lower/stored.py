@@ -1,17 +1,19 @@
 """The disk cache of lowered graphs.
 
 A file is named by a digest of everything that lowering depends on: the nodes, the outputs wanted, the target, the source
-of the passes. As with kernels, any problem with a file is a miss.
+of the passes. As with kernels, any problem with a file is a miss. It is a pickle: as what it lies beside is machine code, the
+directory is trusted (see `private_directory`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import pickle
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +24,10 @@ from genesis.lower.target import Target
 from genesis.ops import PRIMITIVES
 from genesis.runtime.content_store import ContentStore
 from genesis.runtime.counters import count, counts
-from genesis.runtime.deferred import deferred
 from genesis.runtime.digest import by_value, digest
 from genesis.runtime.loaded_source import PACKAGE, digest_of
 from genesis.runtime.private_directory import cache_directory
 from genesis.runtime.uninterrupted import uninterrupted
-
-if TYPE_CHECKING:
-    from genesis.lower.tables import read_tables, write_tables
-else:  # few programs have graphs that are worth storing
-    read_tables = deferred("genesis.lower.tables", "read_tables")
-    write_tables = deferred("genesis.lower.tables", "write_tables")
 
 LEAST_NODES = 64  # a smaller graph is lowered in a millisecond or two
 AT_ONCE = 16  # plans of a process; later ones, which may be of ever new sizes, are stored when they run again
@@ -83,22 +78,21 @@ def store(lowered: Lowered, *asked: Any) -> None:
 
 
 def _keep(name: str, lowered: Lowered) -> None:
-    with contextlib.suppress(TypeError, ValueError):  # not serializable: lowered each time
-        _cache.keep(name, write_tables(lowered))
+    _cache.keep(name, pickle.dumps(lowered._replace(target=Target(1)), pickle.HIGHEST_PROTOCOL))  # the target is the reader's
 
 
 def _read(content: bytes | None, target: Target) -> Lowered | None:
     """The graph in a file; None if there is none, or it is damaged."""
-    found = None if content is None else uninterrupted(_read_now, content, target)
+    found = None if content is None else uninterrupted(_unpickled, content)
     count("plans_read", found is not None)
-    return found
+    return None if found is None else found._replace(target=target)
 
 
-def _read_now(content: bytes, target: Target) -> Lowered | None:
-    try:
-        return read_tables(content, target)
-    except ValueError:
-        return None
+def _unpickled(content: bytes) -> Lowered | None:
+    with contextlib.suppress(Exception):  # whatever else the bytes are
+        found = pickle.loads(content)
+        return found if type(found) is Lowered else None
+    return None
 
 
 def is_built_in(nodes: Sequence[Node]) -> bool:

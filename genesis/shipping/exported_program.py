@@ -10,11 +10,11 @@ from typing import Any
 from genesis.execution.realize import readable
 from genesis.ir.annotations import Options
 from genesis.ir.graph import VerificationError, format_nodes
-from genesis.lower.tables import verify_layouts
 from genesis.nn.module import Module
 from genesis.runtime.devices import CPU
 from genesis.shipping.dynamic import Sizes
 from genesis.shipping.graph_of_call import CallGraph, ExportError, short
+from genesis.shipping.nodes_as_json import verify_layouts
 from genesis.shipping.program_file import read_program, write_object, write_program
 from genesis.shipping.trees import built, tensors_of
 from genesis.shipping.variant import Variant
@@ -218,8 +218,4 @@ def load_program(file: str | os.PathLike[str], *, machine_code: bool = True) -> 
     Nothing is unpickled, but machine code runs: only load files from sources whose shared libraries you would load. Raises
     ValueError for a file that is damaged or not an exported program.
     """
-    graph, sizes, lowered = read_program(file, machine_code)
-    program = ExportedProgram(graph, sizes)
-    if lowered is not None:
-        program.variant().plan(lowered)
-    return program
+    return ExportedProgram(*read_program(file, machine_code))

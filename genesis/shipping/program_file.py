@@ -18,29 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from genesis.codegen.backend import backend_of
 from genesis.codegen.cpu.freestanding.assemble import THREADS, HostCallError, object_file
 from genesis.codegen.cpu.freestanding.interface import Copy, Interface
 from genesis.functions.from_data import from_numpy
 from genesis.ir.dtypes import NAMED, DType, float64, int64
 from genesis.ir.shapes import numel
 from genesis.lower import Lowered, lower
-from genesis.lower.stored import makers, passes
-from genesis.lower.tables import read_nodes, read_tables, write_nodes, write_tables
 from genesis.lower.target import Target
 from genesis.ops.registry import PRIMITIVES
-from genesis.runtime.determinism import planned_threads
-from genesis.runtime.devices import CPU
 from genesis.runtime.kernel_cache import kernel_cache
 from genesis.runtime.loaded_source import are_as_loaded
 from genesis.runtime.machine_code import target
 from genesis.runtime.native import run_source
-from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.team import worker_source
 from genesis.runtime.toolchain import emitters
 from genesis.serialization.safetensors import SafetensorError, safe_open, save_file
 from genesis.shipping.dynamic import Dim, Formula, Sizes
 from genesis.shipping.graph_of_call import CallGraph, ExportError, Input, short
+from genesis.shipping.nodes_as_json import read_nodes, write_nodes
 from genesis.shipping.variant import Variant
 from genesis.tensor.handle import Tensor
 
@@ -53,20 +48,19 @@ def write_program(
 ) -> None:
     """Write a program, with the machine code of a variant."""
     with kernel_cache.noting() as kernels:
-        lowered = variant.plan().lowered
+        variant.plan()
     objects = dict(kernel_cache.object_code(kernel) for kernel in (*kernels, run_source(), worker_source()))
-    made_for = _surroundings()
-    if not are_as_loaded([*makers(), *emitters()]):  # nobody knows by which text it was made
-        objects, made_for = {}, []
+    if not are_as_loaded(emitters()):  # nobody knows by which text it was made
+        objects = {}
     saved = {"format": _FORMAT, "graph": _graph_as_json(graph), "sizes": _sizes_as_json(sizes),
-            "lowered": write_tables(lowered).decode(), "made for": made_for, "digest": _digest(objects)}
+             "digest": _digest(objects)}
     tensors = {_STATE + name: tensor.detach().clone() for name, tensor in state.items()}
     tensors |= {_CODE + name: from_numpy(np.frombuffer(code, np.uint8).copy()) for name, code in objects.items()}
     save_file(tensors, file, {"program": json.dumps(saved)})
 
 
-def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[CallGraph, Sizes, Lowered | None]:
-    """The contents of a program file, and its lowered graph if that is valid here. Raises ValueError for another file."""
+def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[CallGraph, Sizes]:
+    """The contents of a program file, whose machine code this process then has. Raises ValueError for another file."""
     try:
         with safe_open(file, backend="pread") as opened:
             tensors = opened.get_tensors()
@@ -81,20 +75,11 @@ def read_program(file: str | os.PathLike[str], machine_code: bool) -> tuple[Call
         graph, sizes = _graph_of_json(saved["graph"], state), _sizes_of_json(saved["sizes"])
         if _digest(objects) != saved["digest"]:
             raise ValueError("its machine code is not what was written")
-        lowered = None
         if machine_code:
             kernel_cache.supply(objects)
-            if saved["made for"] == _surroundings():
-                here = backend_of(CPU).target(get_num_threads(), planned_threads(), CPU)
-                lowered = read_tables(saved["lowered"].encode(), here)
     except (KeyError, IndexError, TypeError, ValueError) as problem:
         raise ValueError(f"load_program: {os.fspath(file)} is damaged: {problem or type(problem).__name__}") from problem
-    return graph, sizes, lowered
-
-
-def _surroundings() -> list[str]:
-    """The conditions of a lowered graph: the passes, the processor, the number of threads."""
-    return [passes(), *target(), f"{get_num_threads()} {planned_threads()}"]
+    return graph, sizes
 
 
 def _digest(objects: Mapping[str, bytes]) -> str:

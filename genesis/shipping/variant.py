@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from genesis.execution.flush import flush
 from genesis.execution.plan import Plan, keep_plan
 from genesis.ir.graph import Node
-from genesis.lower import Lowered
 from genesis.runtime.devices import CPU
 from genesis.tracing.trace import Array, Trace
 from genesis.tracing.trie import TrieNode
@@ -36,6 +35,6 @@ class Variant:
         flush(trace)
         return dict(zip(self.values, handles, strict=True))
 
-    def plan(self, lowered: Lowered | None = None) -> Plan:
-        """Make the plan, from an already lowered graph if given."""
-        return keep_plan(self._trace([]), tuple(self.values), lowered)
+    def plan(self) -> Plan:
+        """Make the plan."""
+        return keep_plan(self._trace([]), tuple(self.values))
