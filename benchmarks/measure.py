@@ -12,7 +12,8 @@ from typing import Any
 __all__ = ["PEERS", "Bar", "Limits", "Result", "Settings", "averaged", "compare", "format_seconds", "resident_bytes"]
 
 PEERS = ("torch eager", "torch.compile", "jax.jit")
-PAUSE_SECONDS = 0.005
+PAUSE_SECONDS = 0.02  # PyTorch's OpenMP threads have been seen to spin for 8.5 ms
+WARM_SECONDS = 0.003
 
 
 @dataclass(frozen=True)
@@ -102,18 +103,20 @@ class Result:
 
 
 def compare(
-    title: str, contestants: Mapping[str, Callable[[], Any] | str], settings: Settings, *, least_seconds: float = 2e-4
+    title: str, contestants: Mapping[str, Callable[[], Any] | str], settings: Settings, *, least_seconds: float = 2e-3
 ) -> Result:
     """Median times of contestants that take turns, round by round; a string in place of one says why it is absent.
 
-    A turn repeats a short call until it lasts `least_seconds`, so that the clock is no part of the answer: as often as the
-    fastest contestant needs for that, for each call finds more in the caches than the one before. Before it comes a pause,
-    in which the threads that the contestant before it left spinning fall asleep (OpenMP's do so for milliseconds), and a
-    call that is not timed, which finds the caches as the others left them.
+    Each is measured as if it had the machine to itself. A turn begins with a pause, in which the threads that the contestant
+    before it left spinning fall asleep: OpenMP's spin for milliseconds after a call, on the processor that the next contestant
+    wants. Then calls that are not timed fill the caches and wake its own threads, which may spin between its calls as they do
+    in a program. Then a short call is repeated until the turn has lasted `least_seconds`, so that the clock is no part of the
+    answer. Shorter turns and pauses have shown twice the time of the slower library, whichever that was; these show what
+    each takes in a process of its own, within some percent (functions of 256 and 1024 rows).
     """
     result = Result(title, absent={name: why for name, why in contestants.items() if isinstance(why, str)})
     calls = {name: call for name, call in contestants.items() if not isinstance(call, str)}
-    repeats = max([_repeats(call, least_seconds) for call in calls.values()], default=1)
+    repeats = {name: _repeats(call, least_seconds) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     gc.collect()
     gc.disable()
@@ -121,8 +124,8 @@ def compare(
         for _ in range(3 if settings.quick else settings.rounds):
             for name, call in calls.items():
                 time.sleep(PAUSE_SECONDS)
-                call()
-                times[name].append(_timed(call, repeats))
+                _warm(call)
+                times[name].append(_timed(call, repeats[name]))
     finally:
         gc.enable()
     result.medians = {name: statistics.median(found) for name, found in times.items()}
@@ -130,21 +133,32 @@ def compare(
 
 
 def averaged(title: str, results: Sequence[Result], limits: Limits) -> Result:
-    """The geometric means of what `results` were held to, held to `limits`."""
+    """The geometric means of what `results` were held to, held to `limits`; those that missed their own bars are named."""
     summary = Result(title)
     for promise, limit in (("compiled", limits.compiled), ("eager-looking", limits.eager)):
-        ratios = [bar.value for result in results for bar in result.bars if bar.text.startswith(promise)]
-        if ratios:
-            mean = statistics.geometric_mean(ratios)
+        held = [(bar, result.title) for result in results for bar in result.bars if bar.text.startswith(promise)]
+        if held:
+            mean = statistics.geometric_mean([bar.value for bar, _ in held])
             summary.bars.append(Bar(f"{promise}, geometric mean at most {limit}", mean, mean <= limit))
+        missed = sorted([(-bar.value, title) for bar, title in held if not bar.kept])
+        if missed:
+            summary.facts[f"{promise}, missed"] = "; ".join([f"{title} {-value:.2f}" for value, title in missed])
     return summary
 
 
 def _repeats(call: Callable[[], Any], least_seconds: float) -> int:
     """How many calls last long enough, after warming up."""
-    for _ in range(3):
-        call()
+    call()  # may compile
+    _warm(call)
     return max(1, round(least_seconds / max(_timed(call, 3), 1e-9)))
+
+
+def _warm(call: Callable[[], Any]) -> None:
+    """Call for a while, once at least."""
+    began = time.perf_counter()
+    call()
+    while time.perf_counter() < began + WARM_SECONDS:
+        call()
 
 
 def _timed(call: Callable[[], Any], repeats: int) -> float:

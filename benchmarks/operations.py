@@ -1,12 +1,15 @@
 """Single functions at three sizes each, beside torch's: a program is as slow as its slowest line.
 
-Sizes are those of a layer's bias, of a small layer, and of a large one.
+Sizes are those of a layer's bias, of a small layer, and of a large one. Turns last long enough that neither library is measured
+beside the other's waiting threads: see `compare`. They are a third of the rounds asked for, as there are many functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,9 +26,11 @@ EXTENTS = {"small": 32, "middle": 256, "large": 1024}
 
 
 def run(settings: Settings) -> list[Result]:
-    """One Result for each function and size, then their averages."""
-    results = [_one(case, size, settings) for case in CASES for size in EXTENTS]
-    return [*results, averaged("single functions, on average", results, AVERAGE)]
+    """One Result for each function and size, then their averages by size."""
+    few = replace(settings, rounds=-(-settings.rounds // 3))
+    by_size = {size: [_one(case, size, few) for case in CASES] for size in EXTENTS}
+    averages = [averaged(f"single functions, {size}, on average", found, AVERAGE) for size, found in by_size.items()]
+    return [*chain(*by_size.values()), *averages]
 
 
 def _one(case: Case, size: str, settings: Settings) -> Result:
