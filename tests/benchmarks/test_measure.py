@@ -35,7 +35,8 @@ def test_a_bar_is_only_set_against_those_who_took_part():
 
 
 def test_averages_name_what_missed_its_bar():
-    results = [Result(f"case {time}", {"genesis": 0.5, "genesis compiled": time, "torch eager": 1.0}) for time in (0.5, 2.0, 4.0)]
+    ratios = 0.5, 2.0, 4.0
+    results = [Result(f"case {ratio}", {"genesis": 0.5, "genesis compiled": ratio, "torch eager": 1.0}) for ratio in ratios]
     for result in results:
         result.hold_to(Limits(compiled=1.0, eager=1.0))
     summary = averaged("mean", results, Limits(compiled=1.0, eager=1.0))
