@@ -22,7 +22,6 @@ from genesis.nn.fractional_pooling import *
 from genesis.nn.lazy import *
 from genesis.nn.linear import *
 from genesis.nn.loss import *
-from genesis.nn.model_summary import *
 from genesis.nn.module import Module as Module
 from genesis.nn.normalization import *
 from genesis.nn.older_names import *
@@ -42,4 +41,4 @@ _LAYERS = [name for name, value in vars().items() if isinstance(value, type)]
 __all__ = sorted(["flex_attention", "functional", "grad", "init", "parallel", "utils", *_LAYERS])
 __dir__ = __all__.copy
 
-replayable_package(__name__, but=("getattr_bases", "lazy", "members", "model_summary", "other_states"))
+replayable_package(__name__, but=("getattr_bases", "lazy", "members", "other_states"))
