@@ -9,7 +9,7 @@ from genesis.tensor.modes import (
 
 __all__ = [
     "AnomalyError", "ChangedError", "Context", "Function", "GradManager", "GradcheckError", "GradientNode", "GraphCycleError",
-    "LocalReduction", "NotDifferentiableError", "Reduction", "ReleasedError", "backward", "detect_anomaly", "enable_grad",
+    "NotDifferentiableError", "ReleasedError", "backward", "detect_anomaly", "enable_grad",
     "forward_ad", "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled",
     "is_inference_mode_enabled", "no_grad", "numerical_gradient_check", "once_differentiable", "set_detect_anomaly",
     "set_grad_enabled", "zero_grad",
@@ -20,7 +20,6 @@ __getattr__ = LazyNames("genesis.autograd", {
     "genesis.autograd": "anomaly forward_ad function functional graph hooks",
     "genesis.autograd.anomaly": "AnomalyError detect_anomaly set_detect_anomaly",
     "genesis.autograd.custom": "Context",
-    "genesis.autograd.data_parallel": "LocalReduction Reduction",
     "genesis.autograd.forward_values": "ChangedError ReleasedError",
     "genesis.autograd.function": "Function once_differentiable",
     "genesis.autograd.grad_manager": "GradManager",

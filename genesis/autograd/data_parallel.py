@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial, reduce
 from operator import add
-from typing import Protocol
 
 from genesis.ir.annotations import Tree
 from genesis.ir.replayable import replayable_module
@@ -45,30 +44,13 @@ def scatter(inputs: Tree, devices: Sequence[DeviceLike], dim: int = 0) -> list[T
     ]
 
 
-class Reduction(Protocol):
-    """Combines shards' gradients, within this process or over several."""
+def total(tensors: Sequence[Tensor], device: Device) -> Tensor:
+    """The sum of tensors of one shape and dtype on `device`, in the order given.
 
-    def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
-        """The sum of `tensors`, of one shape and dtype, on each of `devices`."""
-
-
-class LocalReduction:
-    """Sums on the first of the devices, in the order given, and copies to the others.
-
-    >>> parts = [genesis.ones(2), genesis.ones(2, device="cpu:1")]
-    >>> LocalReduction().all_reduce(parts, [genesis.device("cpu"), genesis.device("cpu:1")])
-    [tensor([2., 2.]), tensor([2., 2.], device='cpu:1')]
+    >>> total([genesis.ones(2), genesis.ones(2, device="cpu:1")], genesis.device("cpu"))
+    tensor([2., 2.])
     """
-
-    def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
-        """The sum of `tensors`, of one shape and dtype, on each of `devices`."""
-        return self._spread(self._sum(tensors, devices[0]), devices)
-
-    def _sum(self, tensors: Sequence[Tensor], device: Device) -> Tensor:
-        return reduce(add, moved(tensors, device))
-
-    def _spread(self, total: Tensor, devices: Sequence[Device]) -> list[Tensor]:
-        return [moved([total], device)[0] for device in devices]
+    return reduce(add, moved(tensors, device))
 
 
 replayable_module(__name__)

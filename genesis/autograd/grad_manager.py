@@ -8,7 +8,7 @@ from functools import partial
 from typing import Self, TypeVar
 
 from genesis.autograd.backward_pass import release
-from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
+from genesis.autograd.data_parallel import scatter, total
 from genesis.autograd.derivation import derivation
 from genesis.autograd.gradients import add_gradient, backward, grad
 from genesis.execution.realize import realize
@@ -37,7 +37,6 @@ class GradManager:
         devices: the devices on which `run` computes, one shard each; by default the tensors' own.
         keep_empty_grad: whether an attached tensor without a gradient keeps `.grad = None` instead of zeros. May be set
             later.
-        reducer: sums the devices' gradients in `run`; by default within this process.
 
     As a context it records gradients, inside `no_grad` too.
 
@@ -57,14 +56,11 @@ class GradManager:
     tensor([2., 3.])
     """
 
-    def __init__(
-        self, devices: Sequence[DeviceLike] | None = None, keep_empty_grad: bool = True, reducer: Reduction | None = None
-    ) -> None:
+    def __init__(self, devices: Sequence[DeviceLike] | None = None, keep_empty_grad: bool = True) -> None:
         if devices is not None and not len(devices):
             raise ValueError("GradManager: devices is empty; want one at least, or None")
         self.keep_empty_grad = keep_empty_grad
         self._devices = None if devices is None else [device_of(device) for device in devices]
-        self._reducer = reducer or LocalReduction()
         self._attached: dict[int, Tensor] = {}
         self._outputs: list[weakref.ref[Tensor]] = []
         self._limit = _FEW  # prune dead references at this length
@@ -147,11 +143,10 @@ class GradManager:
             with recording(False) as again, again:
                 for tensor in wanted:
                     if parts[id(tensor)]:
-                        (total,) = self._reducer.all_reduce(parts[id(tensor)], [tensor.device])
-                        add_gradient(tensor, total, False)
-                (total,) = self._reducer.all_reduce(losses, [own])
+                        add_gradient(tensor, total(parts[id(tensor)], tensor.device), False)
+                loss = total(losses, own)
             self._fill(wanted)
-            return total
+            return loss
 
     def release(self) -> None:
         """Free the attached `.grad`, and the graphs of the outputs of `backward`.

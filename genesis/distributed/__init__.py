@@ -18,7 +18,7 @@ from genesis.distributed.collectives import (
     reduce_scatter_single, reduce_scatter_tensor, scatter,
 )
 from genesis.distributed.communication_hooks import BuiltinCommHookType, GradBucket
-from genesis.distributed.data_parallel import DistributedDataParallel, GroupReduction
+from genesis.distributed.data_parallel import DistributedDataParallel
 from genesis.distributed.device_mesh import DeviceMesh, init_device_mesh
 from genesis.distributed.fully_sharded import FullyShardedDataParallel
 from genesis.distributed.initialization import (
@@ -46,7 +46,7 @@ DistError = CollectiveError
 
 __all__ = [
     "NON_GROUP_MEMBER", "BuiltinCommHookType", "CollectiveError", "DeviceMesh", "DistError", "DistNetworkError",
-    "DistStoreError", "DistributedDataParallel", "FileStore", "FullyShardedDataParallel", "GradBucket", "GroupReduction",
+    "DistStoreError", "DistributedDataParallel", "FileStore", "FullyShardedDataParallel", "GradBucket",
     "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "QueueEmptyError", "ReduceOp", "Store", "SyncBatchNorm", "TCPStore",
     "Work", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
     "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",

@@ -13,7 +13,6 @@ import numpy as np
 
 from genesis.autograd.after_backward import queue_callback
 from genesis.autograd.custom import Context
-from genesis.autograd.data_parallel import LocalReduction
 from genesis.autograd.function import Function
 from genesis.distributed.communication_hooks import BUILTIN, BuiltinCommHookType, CommunicationHook, GradBucket
 from genesis.distributed.flat import joined, put
@@ -26,7 +25,6 @@ from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.nn.module import Module
 from genesis.pytree import map_tree
-from genesis.runtime.devices import Device
 from genesis.runtime.groups import Collective
 from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import array_of, filled
@@ -253,23 +251,6 @@ class _Followed(Function):
     def backward(ctx: Context, gradient: Tensor) -> Tensor:
         queue_callback(ctx.saved_variables["average"])
         return gradient
-
-
-class GroupReduction(LocalReduction):
-    """The `reducer=` of `DataParallel` and `GradManager` that averages (or sums) gradients over a group.
-
-    >>> genesis.distributed.init_process_group()
-    >>> genesis.distributed.GroupReduction().all_reduce([genesis.ones(2), genesis.ones(2)], [genesis.device("cpu")])
-    [tensor([2., 2.])]
-    >>> genesis.distributed.destroy_process_group()
-    """
-
-    def __init__(self, group: Any = None, op: str = "avg") -> None:
-        self._group, self._op = group_of(group), str(op)
-
-    def all_reduce(self, tensors: Sequence[Tensor], devices: Sequence[Device]) -> list[Tensor]:
-        """The sum of `tensors`, averaged over the ranks, once on each of `devices`."""
-        return self._spread(all_reduce(self._sum(tensors, devices[0]), self._op, self._group), devices)
 
 
 def _recorded_at(parameter: Tensor) -> int:

@@ -1,7 +1,7 @@
 """Data parallelism in one process: the batch is split into one shard per device, each with a replica of the module.
 
-Shards, replicas and results move between devices by `Tensor.to`, which is differentiable. A `Reduction` combines the gradients
-of the replicas' parameters on the parameters' device.
+Shards, replicas and results move between devices by `Tensor.to`, which is differentiable. The gradients of the replicas'
+parameters are added on the parameters' device.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from genesis.autograd.custom import Context
-from genesis.autograd.data_parallel import LocalReduction, Reduction, scatter
+from genesis.autograd.data_parallel import scatter, total
 from genesis.autograd.function import Function
 from genesis.nn.members import own_attributes
 from genesis.nn.module import Module
@@ -34,7 +34,6 @@ class DataParallel(Module):
         device_ids: devices, names or numbers; only the module's own by default.
         output_device: the device of the joined output; by default the first one.
         dim: the axis along which tensors are split and joined.
-        reducer: adds the replicas' gradients; by default within this process.
 
     Tensors among the arguments, also in lists, tuples and dicts, are split; 0-d tensors and other values go to every device
     unchanged. If there are fewer rows than devices, only the first devices compute. 0-d outputs become a vector. Raises
@@ -47,7 +46,6 @@ class DataParallel(Module):
 
     def __init__(
         self, module: Module, device_ids: Sequence[Any] | None = None, output_device: DeviceLike = None, dim: int = 0,
-        reducer: Reduction | None = None,
     ) -> None:
         super().__init__()
         own = next((tensor.device for tensor in _tensors(module)), device_of())
@@ -58,7 +56,6 @@ class DataParallel(Module):
         self.device_ids = listed
         self.output_device = listed[0] if output_device is None else _named(output_device, own)
         self.dim = dim
-        self.reducer = reducer
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The replicas' outputs for their shards of the arguments, joined along `dim`."""
@@ -69,7 +66,7 @@ class DataParallel(Module):
                     "the first of device_ids"
                 )
         shares = scatter((inputs, options), self.device_ids, self.dim)
-        replicas = replicate(self.module, self.device_ids[: len(shares)], self.reducer)
+        replicas = replicate(self.module, self.device_ids[: len(shares)])
         outputs = [replica(*args, **kwargs) for replica, (args, kwargs) in zip(replicas, shares, strict=True)]
         if len(self.device_ids) == 1:
             return map_tree(lambda x: x.to(self.output_device) if isinstance(x, Tensor) else x, outputs[0])
@@ -120,9 +117,8 @@ class _Replicate(Function):
     """All tensors repeated `count` times, in order; backward reduces the gradients of each tensor's copies."""
 
     @staticmethod
-    def forward(ctx: Context, *tensors: Tensor, count: int, reducer: Reduction) -> tuple[Tensor, ...]:
+    def forward(ctx: Context, *tensors: Tensor, count: int) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
-        ctx.save_variable("reducer", reducer)
         return tuple([detach(tensor) for _ in range(count) for tensor in tensors])
 
     @staticmethod
@@ -131,14 +127,13 @@ class _Replicate(Function):
         each = len(ctx.needs_input_grad)
         for number in range(each):
             parts = [gradient for gradient in gradients[number::each] if gradient is not None]
-            reducer = ctx.saved_variables["reducer"]
-            totals += reducer.all_reduce(parts, [parts[0].device]) if parts else [None]
+            totals.append(total(parts, parts[0].device) if parts else None)
         return tuple(totals)
 
 
-def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None = None) -> list[Module]:
+def replicate(module: Module, devices: Sequence[Any]) -> list[Module]:
     """A copy of the module per device, whose gradients flow to the module's parameters. For one device, its own, it is the
-    module itself, unless a `reducer` must reduce its gradients.
+    module itself.
 
     A copy's parameters are results, not Parameters, so `parameters()` is empty. On the module's device it shares the buffers.
 
@@ -148,11 +143,11 @@ def replicate(module: Module, devices: Sequence[Any], reducer: Reduction | None 
     """
     tensors = list({id(tensor): tensor for tensor in _tensors(module)}.values())
     targets = [device_of(device) for device in devices]
-    if len(targets) == 1 and reducer is None and all(tensor.device is targets[0] for tensor in tensors):
+    if len(targets) == 1 and all(tensor.device is targets[0] for tensor in tensors):
         return [module]
     trained = [tensor for tensor in tensors if tensor.requires_grad]
     fixed = [tensor for tensor in tensors if not tensor.requires_grad]
-    spread = _Replicate.apply(*trained, count=len(targets), reducer=reducer or LocalReduction()) if trained else ()
+    spread = _Replicate.apply(*trained, count=len(targets)) if trained else ()
     replicas = []
     for number, device in enumerate(targets):
         own = spread[number * len(trained) : (number + 1) * len(trained)]

@@ -207,27 +207,6 @@ def test_run_trains_with_an_optimizer_and_memory_stays_flat():
     assert held[-1] <= held[40]
 
 
-class Doubling:
-    """A reduction of its own: two processes of which the other has the same numbers."""
-
-    def __init__(self):
-        self.calls = []
-
-    def all_reduce(self, tensors, devices):
-        self.calls.append(([t.device for t in tensors], list(devices)))
-        local = genesis.autograd.LocalReduction().all_reduce(tensors, devices)
-        return [2 * total for total in local]
-
-
-def test_gradients_go_through_the_reduction_that_is_given():
-    weight = genesis.ones(2, device="cpu:1")
-    reducer = Doubling()
-    gm = genesis.GradManager(["cpu", "cpu:1"], reducer=reducer).attach(weight)
-    loss = gm.run(lambda x: (x * weight).sum(), genesis.ones(2, 2), reduction="sum")
-    assert weight.grad.tolist() == [4, 4] and loss.item() == 8
-    assert reducer.calls[0] == (["cpu", "cpu:1"], ["cpu:1"])
-
-
 def test_run_leaves_tensors_where_they_were_after_an_error():
     weight = genesis.ones(2)
     view = weight[:1]

@@ -231,20 +231,6 @@ def check_samplers_share_out_the_data():
     assert sorted([place for part in found for place in part]) == [*range(6 * size())] and {len(part) for part in found} == {6}
 
 
-def check_data_parallel_and_grad_manager_average_over_ranks():
-    x, y = batch(0)
-    alone = made()
-    nn.functional.mse_loss(alone(x), y).backward()
-    model = nn.DataParallel(made(), ["cpu"], reducer=dist.GroupReduction())
-    nn.functional.mse_loss(model(share(x)), share(y)).backward()
-    managed = made()
-    manager = genesis.GradManager(reducer=dist.GroupReduction()).attach(managed.parameters())
-    manager.run(lambda x, y: nn.functional.mse_loss(managed(x), y), share(x), share(y))
-    for found in (model.module, managed):
-        for a, b in zip(found.parameters(), alone.parameters(), strict=True):
-            np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-4, atol=1e-6)
-
-
 def check_gradients_that_are_asked_for_are_a_ranks_own():
     model = dist.DistributedDataParallel(made())
     loss = model(genesis.full((2, 5), float(rank()))).sum()

@@ -123,22 +123,10 @@ def test_the_module_lives_on_the_first_device():
         nn.DataParallel(model, ["cpu:2", "cpu:1"])(batch(4))
 
 
-class Recorded:
-    """A reduction that says what it was asked."""
-
-    def __init__(self):
-        self.asked = []
-
-    def all_reduce(self, tensors, devices):
-        self.asked.append((len(tensors), [*devices], {t.device for t in tensors}))
-        return genesis.autograd.LocalReduction().all_reduce(tensors, devices)
-
-
-def test_the_replicas_gradients_meet_in_one_reduction():
-    reducer, model = Recorded(), network()
+def test_a_frozen_parameter_gets_no_gradient():
+    model = network()
     model[0].bias.requires_grad = False
-    nn.DataParallel(model, DEVICES, reducer=reducer)(batch(6)).sum().backward()
-    assert reducer.asked == [(3, ["cpu"], {genesis.device("cpu")})] * 3
+    nn.DataParallel(model, DEVICES)(batch(6)).sum().backward()
     assert model[0].bias.grad is None and model[0].weight.grad is not None
 
 
