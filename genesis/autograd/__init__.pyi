@@ -5,7 +5,6 @@ from genesis.autograd.anomaly import (
     AnomalyError as AnomalyError, detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly,
 )
 from genesis.autograd.custom import Context as Context
-from genesis.autograd.data_parallel import LocalReduction as LocalReduction, Reduction as Reduction
 from genesis.autograd.forward_values import ChangedError as ChangedError, ReleasedError as ReleasedError
 from genesis.autograd.function import Function as Function, once_differentiable as once_differentiable
 from genesis.autograd.grad_manager import GradManager as GradManager
