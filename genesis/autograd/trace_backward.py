@@ -14,9 +14,16 @@ from typing import Any, NamedTuple
 
 from genesis.autograd.custom import CustomCall, Deferred
 from genesis.autograd.derivation import arguments_of, call_at, node_name, span_of
-from genesis.autograd.forward_values import ReleasedError, check_versions, forward_values, position_of
+from genesis.autograd.forward_values import (
+    Regathered,
+    ReleasedError,
+    check_versions,
+    forward_values,
+    operands_of,
+    position_of,
+    rules_read,
+)
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked
-from genesis.autograd.regathered import Regathered, operands_of, rules_read
 from genesis.execution.flush import flush
 from genesis.execution.plan import transient_collectives
 from genesis.ir.annotations import Key

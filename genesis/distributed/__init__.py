@@ -61,6 +61,6 @@ __all__ = [
 
 replayable_modules(
     __name__,
-    "communication_hooks data_parallel flat fsdp fully_sharded futures join nn.functional optim pipelining.link "
+    "communication_hooks data_parallel flat fsdp fully_sharded futures nn.functional optim pipelining.link "
     "pipelining.schedules pipelining.stage sync_batch_norm tensor.parallel.style "
     "tensor.redistribution")

@@ -9,7 +9,7 @@ from typing import ClassVar
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
 from genesis.nn import functional, init
-from genesis.nn.family import Family
+from genesis.nn.layer import Family
 from genesis.nn.parameter import Parameter
 from genesis.ops.window import PerAxis, per_axis
 from genesis.runtime.devices import DeviceLike

@@ -10,7 +10,7 @@ from genesis.functions.ranges import arange
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
 from genesis.ir.shapes import Shape, numel
-from genesis.nn.family import Family
+from genesis.nn.layer import Family
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
 from genesis.random import rand

@@ -9,8 +9,7 @@ from genesis.functions.creation import ones, zeros
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, int64
 from genesis.nn import functional, init
-from genesis.nn.family import Family
-from genesis.nn.layer import Layer
+from genesis.nn.layer import Family, Layer
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import DeviceLike

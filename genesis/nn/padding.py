@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from genesis.nn import functional
-from genesis.nn.family import Family
+from genesis.nn.layer import Family
 from genesis.tensor.handle import Tensor
 
 __all__ = [

@@ -17,9 +17,9 @@ from functools import cache
 import numpy as np
 
 from genesis.ir.graph import Node, Value
-from genesis.ops.elementwise import cos, log, log1p, sin
+from genesis.ops.elementwise import cos, exp, log, log1p, sin
 from genesis.ops.registry import primitive
-from genesis.ops.special import digamma, i0e, i1e
+from genesis.ops.special import digamma, i0e, i1e, lgamma, two
 
 Array = np.ndarray
 # Nodes and weights of the double exponential formula for integrands that decay exponentially: s = exp(t - exp(-t)). It
@@ -158,3 +158,23 @@ primitive("von_mises_tail", "host", grad=_von_mises_grad, reference=lambda node,
 def von_mises_slope(k: Value, x: Value) -> Value:
     """The derivative of a quantile x of the von Mises distribution about 0 by its concentration."""
     return _von_mises_integral(1, k, x) + (cos(x) - i1e(k) / i0e(k)) * _von_mises_integral(0, k, x)
+
+
+def _density(a: Value, x: Value) -> Value:
+    return exp((a - 1) * log(x) - x - lgamma(a))
+
+
+def _slopes(g: Value, a: Value, x: Value) -> tuple[Value | None, Value]:
+    """The cotangents of the lower function: by `a` it is minus the density times the slope of the quantile x."""
+    weighted = g * _density(a, x)
+    return -weighted * gamma_slope(a, x) if a.node.differentiable else None, weighted
+
+
+igamma = two(
+    "igamma", "gammainc", "The regularized lower incomplete gamma function.", lambda g, y, a, x: _slopes(g, a, x),
+    method=True, namespace=(), aliases=("special.gammainc",), vector="incomplete_gamma", cost=300,
+)
+igammac = two(
+    "igammac", "gammaincc", "The regularized upper incomplete gamma function.", lambda g, y, a, x: _slopes(-g, a, x),
+    method=True, namespace=(), aliases=("special.gammaincc",), vector="incomplete_gamma", cost=300,
+)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from genesis.debug.costs import timing
 from genesis.debug.summary import counted
+from genesis.execution.flush import flush_all
+from genesis.functions.creation import ones
 from genesis.profiler.measured import Measured, ProgramRuns, Site, StageInfo
-from genesis.profiler.peaks import peaks
 from genesis.runtime.notebook import cell_name
 from genesis.runtime.number_of_threads import get_num_threads
+from genesis.tensor.handle import Tensor
 from genesis.tracing.source_line import line_name
 
 BY = ("line", "module", "kernel", "operation")
@@ -253,3 +258,32 @@ def _lines(name: str, times: dict[int, list[float]], total: float, whole: bool) 
 def _margin(spent: list[float], total: float) -> str:
     forward, backward = (f"{seconds * 1e3:.3f}" if seconds else "" for seconds in spent)
     return f"{sum(spent) / total:6.1%} {forward:>11} {backward:>10}"
+
+
+# ---- this machine's peaks, measured ----
+LARGE = 1 << 23  # elements of arrays in memory
+ROUNDS = 5
+
+
+class Peaks(NamedTuple):
+    """Memory bytes per second and matrix product flops per second, of all threads together."""
+
+    memory: float
+    products: float
+
+
+@functools.cache
+def peaks(threads: int) -> Peaks:
+    """The peaks of so many threads, the number in use: the best of a few rounds each."""
+    far, square = ones(LARGE), ones(512, 512)
+    return Peaks(8 * LARGE / _best(lambda: far + far * 2.0), 2.0 * 512**3 / _best(lambda: square @ square))
+
+
+def _best(call: Callable[[], Tensor]) -> float:
+    """The seconds of the single stage of `call`."""
+    with timing() as times:
+        for _ in range(ROUNDS):
+            result = call()
+            flush_all()
+            del result
+    return min(stage.seconds for stages in times.programs[-1:] for stage in stages) or 1e-9
