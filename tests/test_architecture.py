@@ -113,6 +113,13 @@ def test_imports_run_downwards():
             if floor_of(name) > floor_of(module_name(path))] == []
 
 
+def test_imports_are_in_order():
+    for path in FILES:
+        names = [node.module for node in tree_of(path).body if isinstance(node, ast.ImportFrom) and node.module != "__future__"]
+        own = [name for name in names if name.startswith("genesis.")]
+        assert path.name == "__init__.py" or own == sorted(own), path
+
+
 def test_imports_stand_at_the_top():
     """At the top, too, is declared what waits until it is asked for: names of a package by `LazyNames`, functions that a file
     calls by `deferred`. So an import of genesis reads no compiler, no derivation and no layers, and no function imports."""

@@ -6,17 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from genesis.ao.observers import (
-    Configured,
-    MovingAverageMinMaxObserver,
-    MovingAveragePerChannelMinMaxObserver,
-    default_observer,
-    default_weight_observer,
-    fake_quantize_per_channel_affine,
-    fake_quantize_per_tensor_affine,
-    per_channel_affine,
-    per_channel_symmetric,
-    per_tensor_symmetric,
-    takes_sizes,
+    Configured, MovingAverageMinMaxObserver, MovingAveragePerChannelMinMaxObserver, default_observer, default_weight_observer,
+    fake_quantize_per_channel_affine, fake_quantize_per_tensor_affine, per_channel_affine, per_channel_symmetric,
+    per_tensor_symmetric, takes_sizes,
 )
 from genesis.ir.dtypes import int8, int32, uint8
 from genesis.nn.module import Module

@@ -15,13 +15,7 @@ from typing import Any, NamedTuple
 from genesis.autograd.custom import CustomCall, Deferred
 from genesis.autograd.derivation import arguments_of, call_at, node_name, span_of
 from genesis.autograd.forward_values import (
-    Regathered,
-    ReleasedError,
-    check_versions,
-    forward_values,
-    operands_of,
-    position_of,
-    rules_read,
+    Regathered, ReleasedError, check_versions, forward_values, operands_of, position_of, rules_read,
 )
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked
 from genesis.execution.flush import flush

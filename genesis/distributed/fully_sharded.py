@@ -12,20 +12,9 @@ from genesis.distributed.checkpoint.options import StateDictOptions, given_value
 from genesis.distributed.data_parallel import take_from
 from genesis.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from genesis.distributed.fully_sharded_settings import (
-    CPUOffload,
-    FullOptimStateDictConfig,
-    FullStateDictConfig,
-    LocalOptimStateDictConfig,
-    LocalStateDictConfig,
-    MixedPrecision,
-    OptimStateDictConfig,
-    OptimStateKeyType,
-    ShardedOptimStateDictConfig,
-    ShardedStateDictConfig,
-    ShardingStrategy,
-    StateDictConfig,
-    StateDictSettings,
-    StateDictType,
+    CPUOffload, FullOptimStateDictConfig, FullStateDictConfig, LocalOptimStateDictConfig, LocalStateDictConfig, MixedPrecision,
+    OptimStateDictConfig, OptimStateKeyType, ShardedOptimStateDictConfig, ShardedStateDictConfig, ShardingStrategy,
+    StateDictConfig, StateDictSettings, StateDictType,
 )
 from genesis.distributed.process_group import ProcessGroup, group_of
 from genesis.distributed.ranks import get_rank

@@ -8,14 +8,7 @@ from typing import Any, ClassVar
 from genesis.autograd.gradients import grad
 from genesis.distributions.declaration import Declared
 from genesis.distributions.utils import (
-    Operand,
-    derived,
-    joint_shape,
-    lazy_property,
-    logits_to_probs,
-    probs_to_logits,
-    sum_rightmost,
-    uniform_inside,
+    Operand, derived, joint_shape, lazy_property, logits_to_probs, probs_to_logits, sum_rightmost, uniform_inside,
 )
 from genesis.ir.annotations import Extents
 from genesis.ir.replayable import replayable_module

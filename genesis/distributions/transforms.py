@@ -8,20 +8,11 @@ from math import log as ln
 from genesis.distributions import constraints
 from genesis.distributions.distribution import Distribution
 from genesis.distributions.transform import (
-    ComposeTransform,
-    Elementwise,
-    IndependentTransform,
-    Transform,
-    _InverseTransform,
-    identity_transform,
+    ComposeTransform, Elementwise, IndependentTransform, Transform, _InverseTransform, identity_transform,
 )
 from genesis.distributions.utils import Operand, formula, inside, joint_shape, parts_along, sum_rightmost
 from genesis.distributions.vector_transforms import (
-    CorrCholeskyTransform,
-    LowerCholeskyTransform,
-    PositiveDefiniteTransform,
-    ReshapeTransform,
-    SoftmaxTransform,
+    CorrCholeskyTransform, LowerCholeskyTransform, PositiveDefiniteTransform, ReshapeTransform, SoftmaxTransform,
     StickBreakingTransform,
 )
 from genesis.functions.creation import full_like

@@ -11,16 +11,7 @@ import functools
 from collections.abc import Sequence
 
 from genesis.autograd.pullback import (
-    columns_of,
-    constant,
-    depends_on_others,
-    enter,
-    full,
-    handle,
-    jacobian_of,
-    or_zeros,
-    pull,
-    pull_linear,
+    columns_of, constant, depends_on_others, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear,
 )
 from genesis.functions.from_data import tensor
 from genesis.functions.random_draws import mapped

@@ -16,17 +16,7 @@ from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ir.unguarded import as_named
 from genesis.lower.bind import UnboundInstruction, bind
 from genesis.lower.group import (
-    COLUMN,
-    FINAL,
-    FULL,
-    ROW,
-    WRITES,
-    Axis,
-    Group,
-    Partition,
-    canonical_map,
-    pattern_of,
-    pull_views,
+    COLUMN, FINAL, FULL, ROW, WRITES, Axis, Group, Partition, canonical_map, pattern_of, pull_views,
 )
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import SCANS, InstructionAttrs, Kernel, KernelArg

@@ -30,17 +30,8 @@ from genesis.ir.graph import Node
 from genesis.lower import Lowered
 from genesis.lower.build import KernelCall
 from genesis.lower.footprint import (
-    Footprint,
-    Tiles,
-    covers,
-    each_once,
-    footprints,
-    goes_in_step,
-    has_all_terms,
-    keeps_to_tiles,
-    stays_in_tiles,
-    writes_each_part,
-    writes_parts,
+    Footprint, Tiles, covers, each_once, footprints, goes_in_step, has_all_terms, keeps_to_tiles, stays_in_tiles,
+    writes_each_part, writes_parts,
 )
 from genesis.lower.stages import Call, HostCall, Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES

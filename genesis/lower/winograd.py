@@ -27,22 +27,8 @@ from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.fuse_tiles import CACHE
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced, without_dead
 from genesis.lower.winograd_transforms import (
-    Row,
-    assembled,
-    both,
-    factors,
-    factors_of_gradient,
-    interleaved,
-    part,
-    products_of,
-    results_of,
-    stacked,
-    sums_of_products,
-    transform_gradient,
-    transform_kernel,
-    transform_tile,
-    unstacked,
-    weights_of,
+    Row, assembled, both, factors, factors_of_gradient, interleaved, part, products_of, results_of, stacked, sums_of_products,
+    transform_gradient, transform_kernel, transform_tile, unstacked, weights_of,
 )
 from genesis.lower.winograd_windows import LANES, Form, Windows, form_of, total_of
 from genesis.ops.layout import Layout

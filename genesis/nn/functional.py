@@ -14,15 +14,7 @@ from genesis.nn.grouped import conv_tbc, grouped_mm
 from genesis.nn.in_place import in_place_too
 from genesis.nn.multi_head import multi_head_attention_forward
 from genesis.nn.noise import (
-    alpha_dropout,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
-    gumbel_softmax,
-    rrelu,
-    rrelu_,
+    alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax, rrelu, rrelu_,
 )
 from genesis.nn.scaled_attention import scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss, linear_cross_entropy

@@ -10,19 +10,10 @@ from genesis.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, Conv
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
 from genesis.nn.normalization import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
+    BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d,
 )
 from genesis.nn.parameter import (
-    Parameter,
-    UninitializedBuffer,
-    UninitializedParameter,
-    UninitializedTensorMixin,
-    is_lazy,
+    Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin, is_lazy,
 )
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording

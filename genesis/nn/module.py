@@ -15,16 +15,7 @@ from genesis.nn.conversion import Convertible
 from genesis.nn.getattr_bases import base_for
 from genesis.nn.hooks import Hooked
 from genesis.nn.members import (
-    TABLES,
-    Members,
-    NonPersistent,
-    forget_member,
-    is_set_by_class,
-    make_member,
-    make_tables,
-    members_of,
-    pairs_of,
-    table_of,
+    TABLES, Members, NonPersistent, forget_member, is_set_by_class, make_member, make_tables, members_of, pairs_of, table_of,
 )
 from genesis.nn.other_states import is_torch_state, take_older_state, take_torch_state
 from genesis.nn.parameter import Buffer, Parameter

@@ -11,31 +11,10 @@ from genesis.ir.dtypes import bool_, complex128, float64, float_limits, refuse_c
 from genesis.ir.graph import Value
 from genesis.ops.complex_values import complex_value, imag_value, log_add_exp, real_value
 from genesis.ops.elementwise import (
-    atan2,
-    clamp,
-    combined,
-    exp2,
-    isfinite,
-    isnan,
-    log1p,
-    sigmoid,
-    sin,
-    sub,
-    trunc,
-    where,
-    zeros_like,
+    atan2, clamp, combined, exp2, isfinite, isnan, log1p, sigmoid, sin, sub, trunc, where, zeros_like,
 )
 from genesis.ops.registry import (
-    Arithmetic,
-    Emitter,
-    Operation,
-    as_values,
-    cast,
-    composite,
-    expand,
-    floating_dtype,
-    promoted,
-    widened,
+    Arithmetic, Emitter, Operation, as_values, cast, composite, expand, floating_dtype, promoted, widened,
 )
 from genesis.ops.rows import binary, formula, from_scipy, unary
 

@@ -13,24 +13,7 @@ from genesis.ops.arithmetic import copysign, hypot
 from genesis.ops.complex_parts import RULES, Parts, over, times
 from genesis.ops.elementwise import abs as modulus
 from genesis.ops.elementwise import (
-    asinh,
-    atan2,
-    cos,
-    cosh,
-    exp,
-    expm1,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log1p,
-    maximum,
-    minimum,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    where,
+    asinh, atan2, cos, cosh, exp, expm1, isfinite, isinf, isnan, log, log1p, maximum, minimum, sin, sinh, sqrt, tan, where,
     zeros_like,
 )
 

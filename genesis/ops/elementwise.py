@@ -17,16 +17,7 @@ from genesis.ir.symbolic_sizes import Size
 from genesis.ops.complex_values import complex_value, imag_value, real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import (
-    OPERATIONS,
-    Operation,
-    as_values,
-    broadcast,
-    cast,
-    composite,
-    expand,
-    primitive,
-    promoted,
-    widened,
+    OPERATIONS, Operation, as_values, broadcast, cast, composite, expand, primitive, promoted, widened,
 )
 from genesis.ops.rows import binary, compare, formula, from_scipy, integral, logical, unary
 

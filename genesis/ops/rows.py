@@ -18,20 +18,8 @@ from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ir.errors import ArgumentError, DivisorError, UnsupportedTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ops.registry import (
-    Emitter,
-    Gradient,
-    Names,
-    Operation,
-    Policy,
-    Reference,
-    as_values,
-    broadcast,
-    cast,
-    composite,
-    floating_dtype,
-    primitive,
-    promoted,
-    rounded_once,
+    Emitter, Gradient, Names, Operation, Policy, Reference, as_values, broadcast, cast, composite, floating_dtype, primitive,
+    promoted, rounded_once,
 )
 from genesis.runtime.deferred import import_whole
 

@@ -13,17 +13,7 @@ from genesis.ir.dtypes import float64
 from genesis.ir.graph import Value
 from genesis.ops.elementwise import erfc, exp, log, sign, sin, where
 from genesis.ops.registry import (
-    Arithmetic,
-    Gradient,
-    Operation,
-    Reference,
-    broadcast,
-    cast,
-    composite,
-    primitive,
-    promoted,
-    rounded_once,
-    widened,
+    Arithmetic, Gradient, Operation, Reference, broadcast, cast, composite, primitive, promoted, rounded_once, widened,
 )
 from genesis.ops.rows import formula, from_scipy, unary
 

@@ -18,14 +18,7 @@ from genesis.ops.layout import Layout, contiguous_layout, layout_in, select_layo
 from genesis.ops.registry import OPERATIONS, primitive
 from genesis.ops.registry import expand as expand_value
 from genesis.ops.views import (
-    forwards,
-    put_reference,
-    put_value,
-    reshape_value,
-    slice_value,
-    view_node,
-    view_reference,
-    view_value,
+    forwards, put_reference, put_value, reshape_value, slice_value, view_node, view_reference, view_value,
 )
 
 _COUNTED = 1 << 22  # up to this many elements, offsets are compared one by one if strides are inconclusive

@@ -16,14 +16,7 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel, sliced
 from genesis.ops.layout import (
-    LAYOUT_RULES,
-    Layout,
-    contiguous_layout,
-    diagonal_layout,
-    flip_layout,
-    narrow_layout,
-    permute_layout,
-    slice_layout,
+    LAYOUT_RULES, Layout, contiguous_layout, diagonal_layout, flip_layout, narrow_layout, permute_layout, slice_layout,
     transpose_layout,
 )
 from genesis.ops.registry import Names, cast, composite

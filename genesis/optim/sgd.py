@@ -16,15 +16,7 @@ from genesis.ops.reduction import sum
 from genesis.ops.registry import cast, widened
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
 from genesis.optim.update_rule import (
-    Results,
-    Scalar,
-    Value,
-    average_of,
-    descent,
-    in_both_parts,
-    is_literal,
-    shrunk,
-    update_rule,
+    Results, Scalar, Value, average_of, descent, in_both_parts, is_literal, shrunk, update_rule,
 )
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor

@@ -17,15 +17,7 @@ from genesis.ir.shapes import numel
 from genesis.ir.sparse_layouts import SparseLayout, sparse_coo
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import (
-    BLOCKWISE,
-    RULES,
-    SparseTensor,
-    coalesced,
-    flat_positions,
-    in_layout,
-    positions_of,
-    sparse,
-    summed,
+    BLOCKWISE, RULES, SparseTensor, coalesced, flat_positions, in_layout, positions_of, sparse, summed,
 )
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.dispatch import call

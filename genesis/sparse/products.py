@@ -18,15 +18,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.sparse.elementwise import add, rule
 from genesis.sparse.shaping import met, transpose
 from genesis.sparse.sparse_tensor import (
-    SparseTensor,
-    by_element,
-    coalesced,
-    flat_positions,
-    in_layout,
-    pointers_of,
-    sparse,
-    stack,
-    summed,
+    SparseTensor, by_element, coalesced, flat_positions, in_layout, pointers_of, sparse, stack, summed,
 )
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method

@@ -18,8 +18,8 @@ from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reduction_passes import accumulator_of, emit_row
 from genesis.codegen.cpu.reductions import Accumulator, clear_columns, finish_columns
 from genesis.codegen.cpu.registers import I1, I64
-from genesis.codegen.cpu.transposing_tiles import through_tiles
 from genesis.codegen.cpu.tiling import tile_rows
+from genesis.codegen.cpu.transposing_tiles import through_tiles
 from genesis.codegen.cpu.values import effect, hoist, value_of
 from genesis.lower.kernel import Kernel
 

@@ -15,8 +15,8 @@ from genesis.codegen.cpu.masked_tail import masked_tail, with_tail
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.reductions import Accumulator, add_to_columns
 from genesis.codegen.cpu.registers import I64
-from genesis.codegen.cpu.transposing_tiles import through_tiles
 from genesis.codegen.cpu.tiling import tile_rows
+from genesis.codegen.cpu.transposing_tiles import through_tiles
 from genesis.codegen.cpu.values import effect, hoist, stored, value_of
 from genesis.lower.kernel import REDUCTIONS, Instruction
 

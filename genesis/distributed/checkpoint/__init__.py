@@ -2,15 +2,8 @@
 
 from genesis.distributed.checkpoint import state_dict, stateful
 from genesis.distributed.checkpoint.file_system import (
-    CheckpointException,
-    DefaultLoadPlanner,
-    DefaultSavePlanner,
-    FileSystemReader,
-    FileSystemWriter,
-    LoadPlanner,
-    SavePlanner,
-    StorageReader,
-    StorageWriter,
+    CheckpointException, DefaultLoadPlanner, DefaultSavePlanner, FileSystemReader, FileSystemWriter, LoadPlanner, SavePlanner,
+    StorageReader, StorageWriter,
 )
 from genesis.distributed.checkpoint.loading import load, load_state_dict
 from genesis.distributed.checkpoint.saving import async_save, save, save_state_dict

@@ -17,25 +17,8 @@ from genesis.functions.overrides import overridable_method, routed_access_method
 from genesis.functions.random_draws import is_shared_by_examples
 from genesis.ir.annotations import Arguments, Attributes, Tree
 from genesis.ir.dtypes import (
-    NAMED,
-    STORED,
-    DType,
-    as_dtype,
-    bfloat16,
-    bool_,
-    complex32,
-    complex64,
-    complex128,
-    float8_e4m3fn,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
+    NAMED, STORED, DType, as_dtype, bfloat16, bool_, complex32, complex64, complex128, float8_e4m3fn, float8_e8m0fnu, float16,
+    float32, float64, int8, int16, int32, int64, uint8,
 )
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.shapes import numel as product

@@ -10,15 +10,8 @@ from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.utils.parameters import parameters_to_vector
 from genesis.nn.utils.pruning import (
-    BasePruningMethod,
-    CustomFromMask,
-    Identity,
-    L1Unstructured,
-    LnStructured,
-    PruningContainer,
-    RandomStructured,
-    RandomUnstructured,
-    hook_of,
+    BasePruningMethod, CustomFromMask, Identity, L1Unstructured, LnStructured, PruningContainer, RandomStructured,
+    RandomUnstructured, hook_of,
 )
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import Code
-from genesis.codegen.cpu.spacing import MOST, Spacing
 from genesis.codegen.cpu.fourier.butterflies import ComplexLanes
 from genesis.codegen.cpu.registers import DOUBLE, I32, I64, POINTER, REGISTER_TYPE, constants
+from genesis.codegen.cpu.spacing import MOST, Spacing
 from genesis.codegen.cpu.vectors import transposed
 
 

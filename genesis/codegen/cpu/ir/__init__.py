@@ -7,19 +7,7 @@ thirds of the time of emitting a kernel. Here an instruction becomes text at onc
 from genesis.codegen.cpu.ir.builder import IRBuilder
 from genesis.codegen.cpu.ir.functions import Block, Function, Module, Phi
 from genesis.codegen.cpu.ir.types import (
-    BFLOAT,
-    DOUBLE,
-    FLOAT,
-    HALF,
-    POINTER,
-    VOID,
-    ArrayType,
-    Constant,
-    FunctionPointer,
-    FunctionType,
-    IntType,
-    Type,
-    Value,
+    BFLOAT, DOUBLE, FLOAT, HALF, POINTER, VOID, ArrayType, Constant, FunctionPointer, FunctionType, IntType, Type, Value,
     VectorType,
 )
 

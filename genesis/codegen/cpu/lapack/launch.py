@@ -21,8 +21,8 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.stages import PARALLEL_COST, HostCall
-from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.determinism import are_deterministic_algorithms_enabled
+from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import FAULT, Addresses, Block, NativeLaunch
 
 OVERHEAD = 4096  # operations: the cost of calls beside the arithmetic

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD
-from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.ordering.radix import COUNTS, Scratch
+from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.registers import I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD
-from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.ordering.keys import has_keys
 from genesis.codegen.cpu.ordering.radix import Scratch
+from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
 from genesis.codegen.cpu.registers import DOUBLE, I1, I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.dtypes import DType

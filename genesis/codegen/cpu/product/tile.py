@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import Code
-from genesis.codegen.cpu.spacing import Spacing, opaque
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.product.interface import FIRST_CACHE, depth_of
 from genesis.codegen.cpu.product.packing import LINE, lines_at
 from genesis.codegen.cpu.registers import I1, I64, POINTER, REGISTER_TYPE
+from genesis.codegen.cpu.spacing import Spacing, opaque
 from genesis.codegen.cpu.tiling import RegisterTile
 
 TERMS = 2  # of k in one round of the tile's loop: with one, 1 to 3% slower

@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import UNSIGNED
-from genesis.codegen.cpu import ir
 from typing import TypeAlias
 
 Operand: TypeAlias = "Number | float | int"
