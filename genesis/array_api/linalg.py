@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from genesis import linalg as _linalg
 from genesis import ops as _ops
@@ -22,35 +22,6 @@ __all__ = [
     "vector_norm",
 ]
 __dir__ = __all__.copy
-
-
-class EighResult(NamedTuple):
-    """Eigenvalues, ascending, and eigenvectors, in columns."""
-
-    eigenvalues: _Tensor
-    eigenvectors: _Tensor
-
-
-class QRResult(NamedTuple):
-    """Orthonormal columns and an upper triangle."""
-
-    Q: _Tensor
-    R: _Tensor
-
-
-class SlogdetResult(NamedTuple):
-    """The sign and the logarithm of a determinant."""
-
-    sign: _Tensor
-    logabsdet: _Tensor
-
-
-class SVDResult(NamedTuple):
-    """Singular vectors, singular values, descending, and singular vectors, in rows."""
-
-    U: _Tensor
-    S: _Tensor
-    Vh: _Tensor
 
 
 # ---- products ----
@@ -105,9 +76,9 @@ det, inv, eigvalsh, svdvals = (
     _unary(name, home=_linalg, module=__name__) for name in ("det", "inv", "eigvalsh", "svdvals"))
 
 
-def slogdet(x: _Tensor, /) -> SlogdetResult:
-    """The signs of the determinants, and the logarithms of their absolute values."""
-    return SlogdetResult(*_linalg.slogdet(x))
+def slogdet(x: _Tensor, /) -> tuple[_Tensor, _Tensor]:
+    """(sign, logabsdet): the signs of the determinants, and the logarithms of their absolute values."""
+    return _linalg.slogdet(x)
 
 
 def matrix_norm(x: _Tensor, /, *, keepdims: builtins.bool = False, ord: float | str | None = "fro") -> _Tensor:
@@ -164,16 +135,16 @@ def cholesky(x: _Tensor, /, *, upper: builtins.bool = False) -> _Tensor:
     return _linalg.cholesky(x, upper=upper)
 
 
-def qr(x: _Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Orthonormal columns and an upper triangle whose product is the matrix."""
-    return QRResult(*_linalg.qr(x, mode))
+def qr(x: _Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> tuple[_Tensor, _Tensor]:
+    """(Q, R): orthonormal columns and an upper triangle whose product is the matrix."""
+    return _linalg.qr(x, mode)
 
 
-def eigh(x: _Tensor, /) -> EighResult:
-    """The eigenvalues and eigenvectors of symmetric matrices."""
-    return EighResult(*_linalg.eigh(x))
+def eigh(x: _Tensor, /) -> tuple[_Tensor, _Tensor]:
+    """(eigenvalues, eigenvectors) of symmetric matrices."""
+    return _linalg.eigh(x)
 
 
-def svd(x: _Tensor, /, *, full_matrices: builtins.bool = True) -> SVDResult:
-    """The singular vectors and values."""
-    return SVDResult(*_linalg.svd(x, full_matrices))
+def svd(x: _Tensor, /, *, full_matrices: builtins.bool = True) -> tuple[_Tensor, _Tensor, _Tensor]:
+    """(U, S, Vh): the singular vectors and values."""
+    return _linalg.svd(x, full_matrices)
