@@ -71,39 +71,27 @@ entry:
   %count = load i64, ptr %words
   %table = load ptr, ptr %words[1]
   %calls = load ptr, ptr %table[%worker]
-tiles:
-  %tile = phi i64 [ %first, %entry ], [ %tile.next, %tile.done ]
-  if i64 %tile sge %end: ret void
-calling:
-  %c = phi i64 [ 0, %tiles ], [ %c.next, %call.now ]
-  if i64 %c sge %count: %tile.done
-call.one:
+  for %tile = %first slt %end:
+  for %c = 0 slt %count:
   %call = getelementptr %call, ptr %calls, i64 %c
   %kernel = load ptr, ptr %call
   load %call: 1 ptr block, 2 i64 tile.items, 3 i64 items, 4 i64 patches.count, 5 ptr patches
-patching:
-  %p = phi i64 [ 0, %call.one ], [ %p.next, %patch.one ]
-  if i64 %p sge %patches.count: %call.now
-patch.one:
+  for %p = 0 slt %patches.count:
   %patch = getelementptr %patch, ptr %patches, i64 %p
   %number = load i64, ptr %patch
   load %patch: 1 i64 base, 2 i64 step
   %moved = mul i64 %tile, %step
   %value = add i64 %base, %moved
   store i64 %value, ptr %block[%number]
-  %p.next = add i64 %p, 1
-  br label %patching
-call.now:
+  next %p
   %lo = mul i64 %tile, %tile.items
   %lo.next = add i64 %lo, %tile.items
   %short = icmp slt i64 %lo.next, %items
   %hi = select i1 %short, i64 %lo.next, i64 %items
   call void %kernel(i64 %lo, i64 %hi, ptr %block, i64 %worker)
-  %c.next = add i64 %c, 1
-  br label %calling
-tile.done:
-  %tile.next = add i64 %tile, 1
-  br label %tiles
+  next %c
+  next %tile
+  ret void
 }
 """
 

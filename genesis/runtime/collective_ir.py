@@ -71,16 +71,15 @@ define internal void @fail(ptr %words, i64 %flag, i64 %value) {
 define internal i1 @alike(ptr %words) {
 entry:
   load %words: 3 i64 pairs, 11 ptr found
-pair:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %pair ]
-  %k.next = add i64 %k, 1
+  for %k = 0 ult %pairs:
   %at = getelementptr [2 x i64], ptr %found, i64 %k
   %most = load i64, ptr %at
   %least.negative = load i64, ptr %at[1]
   %least = sub i64 0, %least.negative
   %equal = icmp eq i64 %most, %least
-  if %equal and i64 %k.next ult %pairs: %pair
-  ret i1 %equal
+  unless %equal: ret i1 false
+  next %k
+  ret i1 true
 }
 
 ; Begin the next phase of the first in line: return 0, or why MPI refused.

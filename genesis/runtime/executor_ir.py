@@ -33,24 +33,20 @@ AGAIN = -2  # the flag of a launch that waits
 _RAISED = -1
 
 # Relocations run before all launches: argument blocks are complete, so launches need no look-ups.
-_RELOCATE = """relocate:
-  %r = phi i64 [ 0, %BEFORE ], [ %r.next, %relocate.one ]
-  if i64 %r uge COUNT: %launch.next
-relocate.one:
+_RELOCATE = """  for %r = 0 ult COUNT:
   %relocation = getelementptr %relocation, ptr %relocations, i64 %r
   %word.at = load ptr, ptr %relocation
   load %relocation: 1 i64 slot, 2 i64 offset
   %value = load i64, ptr %slots[%slot]
   %word = add i64 %value, %offset
   store i64 %word, ptr %word.at
-  %r.next = add i64 %r, 1
-  br label %relocate
+  next %r
 """
 
 
-def relocate_ir(before: str, count: str) -> str:
-    """The loop, after the block `before`, that writes `count` addresses of %slots where %relocations want them."""
-    return _RELOCATE.replace("BEFORE", before).replace("COUNT", count)
+def relocate_ir(count: str) -> str:
+    """The loop that writes `count` addresses of %slots where %relocations want them."""
+    return _RELOCATE.replace("COUNT", count)
 
 
 # Python is not entered between launches: a table of 100 small kernels takes 1.1 us, where ctypes takes 0.5 us for each call.
@@ -70,13 +66,11 @@ entry:
   %before = load i64, ptr %outcome
   %begin = lshr i64 %before, 1
   %is.timed = icmp ne ptr %thread, null             ; else nobody asks for the time
-  br label %relocate
-
 RELOCATE
 launch.next:
-  %l = phi i64 [ %begin, %relocate ], [ %l.next, %launched ], [ %l, %waiting ], [ %l.left, %return ]
-  %deadline = phi i64 [ 0, %relocate ], [ %deadline.now, %launched ], [ %deadline.now, %waiting ], [ 0, %return ]
-  %patience = phi i64 [ PATIENCE, %relocate ], [ %patience, %launched ], [ %patience, %waiting ], [ %patience.next, %return ]
+  %l = phi i64 [ %begin, %end.r ], [ %l.next, %launched ], [ %l, %waiting ], [ %l.left, %return ]
+  %deadline = phi i64 [ 0, %end.r ], [ %deadline.now, %launched ], [ %deadline.now, %waiting ], [ 0, %return ]
+  %patience = phi i64 [ PATIENCE, %end.r ], [ %patience, %launched ], [ %patience, %waiting ], [ %patience.next, %return ]
   %time.at = getelementptr [2 x i64], ptr %clock, i64 %l
   unless %is.timed: %launch.or.end
   call void @read_clock(ptr %time.at)
@@ -196,6 +190,6 @@ def run_ir() -> str:
 
 def _with_numbers(text: str) -> str:
     numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE,
-               "RELOCATE": relocate_ir("entry", "%relocations.count"), "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN,
+               "RELOCATE": relocate_ir("%relocations.count"), "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN,
                "RAISED": _RAISED, "MOST": (1 << 63) - 1}
     return re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), text)

@@ -46,14 +46,11 @@ CALL        a = object b(registers c, c + 1, .. of which there are d)
 TUPLE       a = (registers c, c + 1, .. of which there are d)
   %value = call ptr @PyTuple_New(i64 %d) else %problem
 fill:
-  %m = phi i64 [ 0, %begin ], [ %m.next, %one ]
-  if i64 %m uge %d: %filled
-one:
-  %member = load ptr, ptr %c.register[%m]
+  for %place = 0 ult %d:
+  %member = load ptr, ptr %c.register[%place]
   call void @own(ptr %member)
-  call i32 @PyTuple_SetItem(ptr %value, i64 %m, ptr %member)
-  %m.next = add i64 %m, 1
-  br label %fill
+  call i32 @PyTuple_SetItem(ptr %value, i64 %place, ptr %member)
+  next %place
 filled:
 
 NEW         a = object.__new__(b); c is that function, d the tuple ()
@@ -100,19 +97,16 @@ HELD        of the objects in list a, those marked in the words at b {how many, 
   %marks = load i64, ptr %b.object
   %marks.at = getelementptr i64, ptr %b.object, i64 1
   if i64 %size slt 0: %problem
-compare:
   if i64 %size != %marks: %missed
-each:
-  %m = phi i64 [ 0, %compare ], [ %m.next, %one ]
-  if i64 %m uge %marks: %next
-one:
-  %object = call ptr @PyList_GetItem(ptr %a.held, i64 %m)
+  for %mark.number = 0 ult %marks:
+  %object = call ptr @PyList_GetItem(ptr %a.held, i64 %mark.number)
   %owners = load i32, ptr %object
   %is.held = icmp ne i32 %owners, 1
-  %mark = load i64, ptr %marks.at[%m]
+  %mark = load i64, ptr %marks.at[%mark.number]
   %is.marked = icmp ne i64 %mark, 0
-  %m.next = add i64 %m, 1
-  if i1 %is.held == %is.marked: %each else %missed
+  if i1 %is.held != %is.marked: %missed
+  next %mark.number
+  br label %next
 
 BYTES       the c bytes at the address in the word at a are those at b
   %bytes = load ptr, ptr %a.word
@@ -144,17 +138,15 @@ SKIP_ALONE  if the objects at a {how many, objects.., counts..} have these count
   %objects = load i64, ptr %a.word
   %objects.at = getelementptr i64, ptr %a.word, i64 1
   %counts.at = getelementptr i64, ptr %objects.at, i64 %objects
-each:
-  %o = phi i64 [ 0, %begin ], [ %o.next, %one ]
-  if i64 %o == %objects: %skip
-one:                                              ; counts have 32 bits in CPython 3.12 and later
+  for %o = 0 ult %objects:                        ; counts have 32 bits in CPython 3.12 and later
   %object.at = getelementptr i64, ptr %objects.at, i64 %o
   %object = load ptr, ptr %object.at
   %owners = load i32, ptr %object
   %count.at = getelementptr i64, ptr %counts.at, i64 %o
   %wanted = load i32, ptr %count.at
-  %o.next = add i64 %o, 1
-  if i32 %owners == %wanted: %each else %next
+  if i32 %owners != %wanted: %next
+  next %o
+  br label %skip
 
 ENTER       the table is in use from here on
   %others = load i64, ptr %in.use

@@ -46,15 +46,11 @@ entry:
   call void @llvm.memcpy.p0.p0.i64(ptr %constant.registers, ptr %constants, i64 %constant.bytes, i1 false)
   store i1 false, ptr %entered.at
   store ptr %first, ptr %instruction.at
-take:
-  %t = phi i64 [ 0, %entry ], [ %t.next, %take.one ]
-  if i64 %t uge %count: %next
-take.one:
+  for %t = 0 ult %count:
   %taken = load ptr, ptr %given[%t]
   store ptr %taken, ptr %registers[%t]
   call void @own(ptr %taken)
-  %t.next = add i64 %t, 1
-  br label %take
+  next %t
 
 next:
   %instruction = load ptr, ptr %instruction.at
@@ -101,16 +97,13 @@ leave:
   %result = phi ptr [ %RETURN.a.held, %RETURN ], [ null, %leave.raising ], [ %missed.object, %missed ]
   %was.entered = load i1, ptr %entered.at
   unless %was.entered: %drop
-free:
   store i64 0, ptr %in.use
 drop:
-  %r = phi i64 [ 0, %leave ], [ 0, %free ], [ %r.next, %drop.one ]
-  if i64 %r uge %registers.count: ret ptr %result
-drop.one:
+  for %r = 0 ult %registers.count:
   %dropped = load ptr, ptr %registers[%r]
   call void @disown(ptr %dropped)
-  %r.next = add i64 %r, 1
-  br label %drop
+  next %r
+  ret ptr %result
 }
 
 ; Where the slot that %slot {class, offset} describes is in %object; null if it describes none, or one of another class.

@@ -22,12 +22,8 @@ entry:
   ret void
 
 rounds:
-  %t = phi i64 [ 0, %entry ], [ %t.next, %round.done ]
-  if i64 %t uge %times: ret void
-move:
-  %m = phi i64 [ 0, %rounds ], [ %m.next, %move.one ]
-  if i64 %m uge %moving.count: %launching
-move.one:
+  for %t = 0 ult %times:
+  for %m = 0 ult %moving.count:
   %moving = getelementptr %moving, ptr %moving.words, i64 %m
   %word.at = load ptr, ptr %moving
   load %moving: 1 i64 slot, 2 i64 offset, 3 i64 stride
@@ -36,22 +32,15 @@ move.one:
   %further = add i64 %offset, %moved
   %word = add i64 %value, %further
   store i64 %word, ptr %word.at
-  %m.next = add i64 %m, 1
-  br label %move
-launching:
-  %l = phi i64 [ 0, %move ], [ %l.next, %launched ]
-  if i64 %l uge %count: %round.done
-launch.one:
+  next %m
+  for %l = 0 ult %count:
   %one = getelementptr %launch, ptr %inside, i64 %l
   call void @run_launch(ptr %team, ptr %one, ptr %slots, ptr %fault)
-  %l.next = add i64 %l, 1
   %flag = load i64, ptr %fault
   if i64 %flag != 0: ret void
-launched:
-  br label %launching
-round.done:
-  %t.next = add i64 %t, 1
-  br label %rounds
+  next %l
+  next %t
+  ret void
 }
 """
 _PARALLEL = """if i64 %chunks == 1: %alone

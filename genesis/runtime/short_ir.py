@@ -6,6 +6,8 @@
     load i64, ptr %p[%k]                        element %k of those at %p; stores, too
     load %s: 1 i64 a, ..                        fields of the structure %s that %s points to; their addresses are %a.at, ..
     fields %s: 1 a, ..                          addresses alone
+    for %k = 0 ult %n by 8:                     a loop, while the comparison holds; `by 1` need not be said. What begins with
+    next %k                                     its body ends here: a branch to %next.k goes on with the next, to %end.k behind
 
 Comparisons are LLVM's predicates, but for == and !=. Terms are joined by `and` or by `or`. A block without an end goes on with
 the next one. A line that begins as one of these forms and goes on otherwise raises ValueError. `declared` adds declarations.
@@ -21,7 +23,9 @@ _ENDS = re.compile(r"  (br |ret |switch |unreachable)")
 _FIELDS = re.compile(r"  (?:(load)|fields) %(\w+): ((?:\d+(?(1) \S+) [\w.]+(?:, |$))+)")
 _ELEMENT = re.compile(r"(  (?:.* = load|store)(?: atomic)? (.+?)(?:,| \S+,) )ptr (\S+)\[(.+?)\](.*)")
 _BRANCH = re.compile(r"  (if|unless) (.+?): (%[\w.]+|ret [^;]+?)(?: else (%[\w.]+))?(?: *;.*)?")
-_SHORT = re.compile(r"  (if|unless|load|fields)\b")
+_FOR = re.compile(r"  for %([\w.]+) = (\S+) (\w+) (\S+?)(?: by (\d+))?:(?: *;.*)?")
+_NEXT = re.compile(r"  next %([\w.]+)(?: *;.*)?")
+_SHORT = re.compile(r"  (if|unless|load|fields|for|next)\b")
 _OR_ELSE = re.compile(r"^(  (%[\w.]+) = call ptr .*\)) else (%[\w.]+|ret .+)$", re.MULTILINE)
 _CALLED = re.compile(r"call (\w+)( \([^)]*\.\.\.\))? @([\w.]+)\((.*?)\)")
 _KNOWN = re.compile(r"^(?:define|declare) .*?@([\w.]+)\(", re.MULTILINE)
@@ -59,20 +63,34 @@ def declared(text: str) -> str:
 
 
 def _spelled_out(lines: Sequence[str]) -> Iterator[str]:
-    goes_on = False  # whether the present block has no end yet
+    goes_on, here = False, ""  # whether the present block has no end yet, and its label
+    steps: dict[str, str] = {}  # of loops
     for number, line in enumerate(lines):
         if label := _LABEL.match(line):
             if goes_on:
                 yield f"  br label %{label[1]}"
-            goes_on = True
+            goes_on, here = True, label[1]
             yield line
+        elif goes_on and (loop := _FOR.fullmatch(line)):
+            k, first, predicate, end, step = loop.groups()
+            steps[k] = step or "1"
+            yield from (f"  br label %for.{k}", f"for.{k}:", f"  %{k} = phi i64 [ {first}, %{here} ], [ %{k}.next, %next.{k} ]",
+                        f"  %goes.on.{k} = icmp {predicate} i64 %{k}, {end}",
+                        f"  br i1 %goes.on.{k}, label %do.{k}, label %end.{k}", f"do.{k}:")
+            here = f"do.{k}"
+        elif (loop := _NEXT.fullmatch(line)) and loop[1] in steps:
+            k = loop[1]
+            yield from [f"  br label %next.{k}"] * goes_on
+            yield from (f"next.{k}:", f"  %{k}.next = add i64 %{k}, {steps[k]}", f"  br label %for.{k}", f"end.{k}:")
+            goes_on, here = True, f"end.{k}"
         elif branch := _BRANCH.fullmatch(line):
             following = _LABEL.match(next((line for line in lines[number + 1 :] if line and not line.startswith(";")), ""))
             goes_to = branch[4] or f"%{following[1] if following else f'after.{number}'}"
             yield from _branch(branch, goes_to, number)
             goes_on = goes_to == f"%after.{number}"
             if goes_on:
-                yield f"after.{number}:"
+                here = f"after.{number}"
+                yield f"{here}:"
         elif not line or line.lstrip().startswith(";"):
             yield line
         else:

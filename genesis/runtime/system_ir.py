@@ -195,19 +195,16 @@ entry:
   %processors = alloca [128 x i8], align 8
   store [128 x i8] zeroinitializer, ptr %processors, align 8
   call i32 @sched_getaffinity(i32 0, i64 128, ptr %processors)
-  if i64 %taken uge 1024: %next
-bar:
+  if i64 %taken uge 1024: %place
   call void @bar(ptr %processors, i64 %taken)
-next:
-  %p = phi i64 [ 1, %entry ], [ 1, %bar ], [ %p.next, %one ]
-  if i64 %p ugt %helpers: ret void
-one:
+place:
+  for %p = 1 ule %helpers:
   %thread.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %p, i64 3
   %thread = load atomic i64, ptr %thread.at monotonic, align 8
   %narrow = trunc i64 %thread to i32
   call i32 @sched_setaffinity(i32 %narrow, i64 128, ptr %processors)   ; EINVAL, if that leaves none
-  %p.next = add i64 %p, 1
-  br label %next
+  next %p
+  ret void
 }
 """
 

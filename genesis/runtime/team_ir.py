@@ -42,8 +42,7 @@ _TAKE_PART = """
 define internal void @take_part(ptr %team, ptr %launch, i64 %worker) {
 entry:
   %participants = call i64 @participants(ptr %team, ptr %launch)
-range:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %done ]
+  for %r = 0 ult %participants:
   %further = add i64 %worker, %r
   %whose = urem i64 %further, %participants
   %next.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %whose, i64 5
@@ -51,14 +50,12 @@ range:
   %end = load atomic i64, ptr %end.at monotonic, align 8
 look:                                             ; before a write, which would take the line from all others
   %next = load atomic i64, ptr %next.at monotonic, align 8
-  if i64 %next uge %end: %done
+  if i64 %next uge %end: %next.r
   %chunk = atomicrmw add ptr %next.at, i64 1 monotonic
-  if i64 %chunk uge %end: %done
+  if i64 %chunk uge %end: %next.r
   call void @run_chunk(ptr %launch, i64 %chunk, i64 %worker)
   br label %look
-done:
-  %r.next = add i64 %r, 1
-  if i64 %r.next ult %participants: %range
+  next %r
   ret void
 }
 
@@ -180,14 +177,10 @@ divide:                                           ; all before the first ticket:
   if i64 %d.next == %participants: %post else %divide
 
 post:
-  %p = phi i64 [ 1, %divide ], [ %p.next, %post.one ]
-  if i64 %p ugt %helpers: %posted
-post.one:
+  for %p = 1 ule %helpers:
   %post.to = getelementptr %team, ptr %team, i32 0, i32 13, i64 %p
   store atomic i64 %ticket, ptr %post.to release, align 8
-  %p.next = add i64 %p, 1
-  br label %post
-posted:
+  next %p
   fence seq_cst
   %sleepers = load atomic i64, ptr %parked seq_cst, align 8
   if i64 %sleepers == 0: %own
@@ -200,21 +193,17 @@ posted:
 own:
   call void @take_part(ptr %team, ptr %launch, i64 0)
 
-steal:                                            ; tickets of workers that have not begun
-  %s = phi i64 [ 1, %own ], [ %s.next, %stolen ]
-  if i64 %s ugt %helpers: %wait
+  for %s = 1 ule %helpers:                        ; steal the tickets of workers that have not begun
   %steal.from = getelementptr %team, ptr %team, i32 0, i32 13, i64 %s
   %even = sub i64 %ticket, 1
   %steal.result = cmpxchg ptr %steal.from, i64 %ticket, i64 %even acquire monotonic
   %got = extractvalue { i64, i1 } %steal.result, 1
-  unless %got: %stolen
+  unless %got: %next.s
   atomicrmw sub ptr %pending, i64 1 seq_cst
-stolen:
-  %s.next = add i64 %s, 1
-  br label %steal
+  next %s
 
 wait:
-  %spins = phi i64 [ 0, %steal ], [ %spins.next, %pause ]
+  %spins = phi i64 [ 0, %end.s ], [ %spins.next, %pause ]
   %left = load atomic i64, ptr %pending acquire, align 8
   if i64 %left == 0: ret void
 pause:

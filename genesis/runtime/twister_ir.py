@@ -25,8 +25,7 @@ more:
   if i64 %from ult {KEY}: %temper
 renew:
   call void @llvm.memcpy.p0.p0.i64(ptr %keys, ptr %key, i64 {4 * KEY}, i1 0)
-advance:
-  %i = phi i64 [ 0, %renew ], [ %i.next, %advance ]
+  for %i = 0 ult {KEY} by 8:
   %here.at = getelementptr i32, ptr %keys, i64 %i
   %here = load <8 x i32>, ptr %here.at, align 4
   %here.at.next = getelementptr i32, ptr %here.at, i64 1
@@ -44,15 +43,13 @@ advance:
   %new.key = xor <8 x i32> %near, %twist
   %there.at = getelementptr i32, ptr %here.at, i64 {KEY}
   store <8 x i32> %new.key, ptr %there.at, align 4
-  %i.next = add i64 %i, 8
-  if i64 %i.next != {KEY}: %advance
+  next %i
 keep:
   %new = getelementptr i32, ptr %keys, i64 {KEY}
   call void @llvm.memcpy.p0.p0.i64(ptr %key, ptr %new, i64 {4 * KEY}, i1 0)
 temper:
   %begin = phi i64 [ %from, %more ], [ 0, %keep ]
-one:
-  %j = phi i64 [ 0, %temper ], [ %j.next, %one ]
+  for %j = 0 ult {KEY} by 8:
   %y.at = getelementptr i32, ptr %key, i64 %j
   %y.0 = load <8 x i32>, ptr %y.at, align 4
   %s.1 = lshr <8 x i32> %y.0, splat (i32 11)
@@ -67,8 +64,7 @@ one:
   %y.4 = xor <8 x i32> %y.3, %s.4
   %tempered.at = getelementptr i32, ptr %tempered, i64 %j
   store <8 x i32> %y.4, ptr %tempered.at, align 4
-  %j.next = add i64 %j, 8
-  if i64 %j.next != {KEY}: %one
+  next %j
 give:
   %there = sub i64 {KEY}, %begin
   %few = icmp ult i64 %left, %there

@@ -54,9 +54,52 @@ def test_branches_elements_and_fields(low, high, found):
     assert (numbers == wanted).all()
 
 
+_LOOPS = """
+define i64 @test_loops(ptr %numbers, i64 %count, i64 %last) {
+entry:
+  %total = alloca i64
+  store i64 0, ptr %total
+  for %i = 1 ule %count:                          ; from 1 to %count
+  for %j = 0 slt %i by 2:
+  %number = load i64, ptr %numbers[%j]
+  if i64 %number slt 0: %next.j
+  if i64 %number == %last: %end.j
+  %before = load i64, ptr %total
+  %after = add i64 %before, %number
+  store i64 %after, ptr %total
+  next %j
+  %sum = load i64, ptr %total
+  if i64 %sum sgt 100: ret i64 %i
+  next %i
+  %all = load i64, ptr %total
+  ret i64 %all
+}
+"""
+
+
+@pytest.mark.parametrize("last", [99, 9])
+def test_loops_go_on_with_the_next_and_are_left(last):
+    numbers = np.array([5, 7, -5, 7, 9, 7, 2])
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    function, total = kind(compiled("test_loops", _LOOPS)), 0
+    for count in range(8):
+        total, found = 0, None
+        for i in range(1, count + 1):
+            for j in range(0, i, 2):
+                if numbers[j] < 0:
+                    continue
+                if numbers[j] == last:
+                    break
+                total += numbers[j]
+            if total > 100:
+                found = i
+                break
+        assert function(numbers.ctypes.data, count, last) == (total if found is None else found)
+
+
 @pytest.mark.parametrize("line", [
     "if %c: %a else ret void", "if %c: %a  else %b", "if %c: %a, %b", "if %c %a", "unless %c: ret", "load %s: 1 a",
-    "load %s: i64 a", "load %s: 1 i64 a,2 i64 b", "fields %s: 1 i64 a",
+    "load %s: i64 a", "load %s: 1 i64 a,2 i64 b", "fields %s: 1 i64 a", "for %k = 0 %n:", "next %k",
 ])
 def test_what_is_none_of_the_forms_is_refused(line):
     with pytest.raises(ValueError, match="line 2 is none of the shorter forms"):

@@ -36,14 +36,12 @@ put.second:
   call void @own(ptr %second)
   call i32 @PyTuple_SetItem(ptr %tuple, i64 1, ptr %second)
 next:
-  %k = phi i64 [ 0, %made ], [ 0, %put.first ], [ 0, %put.second ], [ %k.next, %put ]
-  if i64 %k sge %count: ret ptr %tuple
-put:
+  for %k = 0 slt %count:
   %item = load ptr, ptr %items[%k]
   %place = add i64 %k, %heads
   call i32 @PyTuple_SetItem(ptr %tuple, i64 %place, ptr %item)
-  %k.next = add i64 %k, 1
-  br label %next
+  next %k
+  ret ptr %tuple
 fail:
   call void @disown_all(ptr %items, i64 %count)
   ret ptr null
@@ -61,9 +59,7 @@ define internal ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %o
 begin:
   %tokens = alloca ptr, i64 %arguments.count
 
-next:
-  %k = phi i64 [ 0, %begin ], [ %k.next, %put ]
-  if i64 %k sge %arguments.count: %all
+  for %k = 0 slt %arguments.count:
   %argument = call ptr @PySequence_GetItem(ptr %arguments, i64 %k) else %fail
   %class = call ptr @class_of(ptr %argument)
   %is.tensor = call i1 @is_plain_class(ptr %objects, ptr %class)
@@ -97,10 +93,7 @@ put:
   %given.token = phi ptr [ %token.found, %found ], [ %asked, %ask ]
   store ptr %given.token, ptr %tokens[%k]
   drop %argument
-  %k.next = add i64 %k, 1
-  br label %next
-
-all:
+  next %k
   %first = select i1 %is.list, ptr %tensors.name, ptr %operation
   %second = select i1 %is.list, ptr null, ptr %mode
   %key = call ptr @tuple_of(ptr %first, ptr %second, ptr %tokens, i64 %arguments.count)

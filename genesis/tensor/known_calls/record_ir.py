@@ -26,16 +26,11 @@ define internal ptr @all_pending(ptr %objects, ptr %trace, ptr %result, i64 %cou
 entry:
   load %objects: ALL_OBJECTS
   %tensors = alloca ptr, i64 %count
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %put ]
-  if i64 %k sge %count: %all
+  for %k = 0 slt %count:
   %index = call ptr @PyTuple_GetItem(ptr %result, i64 %k)
   %tensor = call ptr @pending(ptr %objects, ptr %trace, ptr %index) else %drop
-put:
   store ptr %tensor, ptr %tensors[%k]
-  %k.next = add i64 %k, 1
-  br label %next
-all:
+  next %k
   %results = call ptr @tuple_of(ptr null, ptr null, ptr %tensors, i64 %count)
   %class = call ptr @class_of(ptr %result)
   if ptr %class == %tuple.class or ptr %results == null: ret ptr %results
@@ -54,14 +49,12 @@ define internal i64 @results_of(ptr %objects, ptr %result) {
   if i32 %is.tuple != 1: %no
 several:
   %count = call i64 @PyTuple_Size(ptr %result)
-next:
-  %k = phi i64 [ 0, %several ], [ %k.next, %one ]
-  if i64 %k sge %count: ret i64 %count
-one:
+  for %k = 0 slt %count:
   %index = call ptr @PyTuple_GetItem(ptr %result, i64 %k)
   %class = call ptr @class_of(ptr %index)
-  %k.next = add i64 %k, 1
-  if ptr %class == %int.class: %next else %no
+  if ptr %class != %int.class: %no
+  next %k
+  ret i64 %count
 no:
   ret i64 -1
 }

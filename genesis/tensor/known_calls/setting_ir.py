@@ -12,14 +12,11 @@ define internal ptr @setting_token(ptr %objects, ptr %trace, ptr %operation, i64
 
 tuple:                                            ; of what equals nothing else
   %members = call i64 @PyTuple_Size(ptr %argument)
-member.next:
-  %m = phi i64 [ 0, %tuple ], [ %m.next, %member ]
-  if i64 %m sge %members: %itself
-member:
+  for %m = 0 slt %members:
   %one = call ptr @PyTuple_GetItem(ptr %argument, i64 %m)
   %one.class = load ptr, ptr %one[1]
-  %m.next = add i64 %m, 1
-  if ptr %one.class == %int.class or ptr %one.class == %str.class or ptr %one == %none: %member.next else %other
+  unless ptr %one.class == %int.class or ptr %one.class == %str.class or ptr %one == %none: %other
+  next %m
 itself:
   call void @own(ptr %argument)
   ret ptr %argument

@@ -78,20 +78,15 @@ define internal i1 @are_plain(ptr %objects, ptr %arguments) {
 entry:
   load %objects: ALL_OBJECTS
   %count = call i64 @PyTuple_Size(ptr %arguments)
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %one ], [ %k.next, %nested ]
-  if i64 %k sge %count: ret i1 true
-one:
+  for %k = 0 slt %count:
   %argument = call ptr @PyTuple_GetItem(ptr %arguments, i64 %k)
   %class = call ptr @class_of(ptr %argument)
-  %k.next = add i64 %k, 1
-  if ptr %class == %int.class or ptr %argument == %none: %next
+  if ptr %class == %int.class or ptr %argument == %none: %next.k
   if ptr %class != %tuple.class: ret i1 false
-nested:
   %are.inner.plain = call i1 @are_plain(ptr %objects, ptr %argument)
-  if %are.inner.plain: %next else %no
-no:
-  ret i1 false
+  unless %are.inner.plain: ret i1 false
+  next %k
+  ret i1 true
 }
 
 ; A view of a tensor in memory that needs no derivation; others are Python's.
@@ -120,16 +115,11 @@ define internal ptr @view(ptr %objects, ptr %given) {
   if ptr %at == null: %unknown else %put
 put:
   %next = call ptr @put_all(ptr %asked, ptr %name, ptr %at, ptr %dtype, ptr null)
-next.argument:
-  %k = phi i64 [ 0, %put ], [ %k.next, %one ]
-  unless i64 %k ult %count: %ask
-one:
+  for %k = 0 ult %count:
   %argument = call ptr @PyTuple_GetItem(ptr %arguments, i64 %k)
   %place = add i64 %k, 3
   store ptr %argument, ptr %asked[%place]
-  %k.next = add i64 %k, 1
-  br label %next.argument
-ask:
+  next %k
   %all = add i64 %count, 3
   %placed = call ptr @PyObject_Vectorcall(ptr %placed.remembered, ptr %asked, i64 %all, ptr null)
   drop %at

@@ -55,20 +55,14 @@ fill:
   %relocations = load ptr, ptr getelementptr (i64, ptr @words, i64 3)
   %slots = load ptr, ptr getelementptr (i64, ptr @words, i64 4)
 SLOTS
-  br label %relocate
-
 RELOCATE
-launch.next:
-  %l = phi i64 [ 0, %relocate ], [ %l.next, %launched ]
-  if i64 %l uge LAUNCHES: %finished
+  for %l = 0 ult LAUNCHES:
   %launches = load ptr, ptr getelementptr (i64, ptr @words, i64 1)
   %launch = getelementptr %launch, ptr %launches, i64 %l
   call void @run_launch(ptr null, ptr %launch, ptr %slots, ptr %fault)
-  %l.next = add i64 %l, 1
   %flag = load i64, ptr %fault
   if i64 %flag != 0: ret i32 4
-launched:
-  br label %launch.next
+  next %l
 finished:
 COPIES
   ret i32 0
@@ -93,7 +87,7 @@ def runner_ir(
     numbers = {
         "NAME": name, "TOTAL_BYTES": working + -(-arena_bytes // 64) * 64 + 64, "WEIGHTS_BYTES": interface.weights_bytes,
         "FAULT_WORD": FAULT_OFFSET // 8, "FAULT_BYTES": 8 * FAULT_WORDS, "LAUNCHES": layout.words[0],
-        "RELOCATE": relocate_ir("fill", str(len(layout.relocations))),
+        "RELOCATE": relocate_ir(str(len(layout.relocations))),
         "SLOTS": _slots(interface, weights, working), "COPIES": _copies(interface.copies),
     }
     main = _MAIN
