@@ -41,7 +41,7 @@ class BackwardPass:
         self.until = until
         self.adjoint = adjoint
         self.pending: dict[Trace, dict[int, Cotangent]] = {}
-        self.found: list[tuple[Tensor, Array]] = []
+        self.found: dict[Tensor, Array] = {}
         self.wanted: dict[Trace, dict[int, Tensor]] = {}
         self.reachable: Mapping[Trace, AbstractSet[int]] | None = None
 
@@ -52,7 +52,7 @@ class BackwardPass:
         if array.node.differentiable:
             self._add(array, cotangent, array)
         elif root.requires_grad:
-            self.found.append((root, ones_like(array) if cotangent is None else cotangent))
+            self._find(root, ones_like(array) if cotangent is None else cotangent)
 
     def aim_at(self, wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> None:
         """Compute the gradients of `wanted`, possibly results, and call only hooks and Functions on the way there."""
@@ -94,7 +94,8 @@ class BackwardPass:
 
     def _take_over(self, inner: BackwardPass, current: TraceBackward) -> None:
         """Take over an inner pass's gradients and its pending cotangents."""
-        self.found += inner.found
+        for tensor, gradient in inner.found.items():
+            self._find(tensor, gradient)
         for trace, cotangents in inner.pending.items():
             arrived = [(index, array) for index, array in cotangents.items() if array is not None]
             if trace is current.trace:
@@ -108,14 +109,18 @@ class BackwardPass:
         trace, onward = current.trace, []
         for index, array in current.ends.items():
             if index in trace.variables:
-                self.found.append((trace.variables[index], array))
+                self._find(trace.variables[index], array)
             elif index in current.origins:
                 onward.append((current.origins[index], array))
             if index in wanted:
-                self.found.append((wanted[index], array))
+                self._find(wanted[index], array)
         for origin, array in onward:  # after all others: sending to another device flushes what was recorded here
             (there,) = sent([array], origin.trace.device)  # type: ignore[union-attr]
             self._add(origin, there, there)
+
+    def _find(self, tensor: Tensor, gradient: Array) -> None:
+        """Add what has come to a leaf or a wanted tensor: at once, so that the backwards of equal traces are equal programs."""
+        add_cotangent(self.found, tensor, gradient, gradient, self.create_graph)
 
     def _add(self, value: Array, cotangent: Cotangent, like: Array) -> None:
         assert value.trace is not None

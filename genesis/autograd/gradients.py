@@ -186,7 +186,7 @@ def _gradients(
         if trace.backward.copies and trace.closed is not BUSY:
             trace.backward_done = True
     found: dict[int, tuple[Tensor, Tensor]] = {}
-    for tensor, array in outermost.found:
+    for tensor, array in outermost.found.items():
         new = tensor_of(array, array.node.differentiable)
         if tensor._stands_for is not None:
             tensor, gradient_of = tensor._stands_for

@@ -28,7 +28,7 @@ from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.families import Form
 from genesis.tracing.recording_hooks import unwatched
-from genesis.tracing.state import recorded, recording, recording_in, thread_state
+from genesis.tracing.state import recorded, recording, recording_in, thread_state, undivided
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
@@ -285,8 +285,8 @@ def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bo
 # ---- cotangents ----
 
 
-def add_cotangent(cotangents: dict[int, Any], index: int, new: Cotangent, like: Array, create_graph: bool) -> None:
-    """Add a cotangent at a position."""
+def add_cotangent(cotangents: dict[Any, Any], index: Any, new: Cotangent, like: Array, create_graph: bool) -> None:
+    """Add a cotangent at a position, or a tensor's gradient."""
     if index in cotangents:
         a, b = [ones_like(like) if c is None else c for c in (cotangents[index], new)]
         new = summed(tensor_of(a, a.node.differentiable), tensor_of(b, b.node.differentiable), create_graph)._array
@@ -307,6 +307,6 @@ def ones_like(array: Array) -> Array:
 
 
 def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
-    """a + b, itself derivable with `create_graph`."""
-    with recording(create_graph) as again, again:
+    """a + b, itself derivable with `create_graph`, in the program of what came before: backward divides it between traces."""
+    with recording(create_graph) as again, again, undivided() as whole, whole:
         return call(OPERATIONS["add"], (a, b))

@@ -23,11 +23,13 @@ from genesis.tracing.trace import LOCK, Trace
 
 MOST_WHOLE = 3  # programs that a place leaves whole: a few sizes that recur run faster so
 RECURRING = 8  # flushes of a part before what follows joins it: AdamW then finds gradients in the cache (a GPT 14 ms, not 18)
+PLANNED = 2  # nodes for which a part within a backward is flushed once more before what follows joins it
 RETURNING = 64  # flushes of a first part before a program that returns to places is planned whole; fewer where others are fewer
 LEAST_NODES = 8  # of a part: smaller ones save less than a flush more costs; an embedding before equal layers has more
 LEAST_KNOWN = 64  # nodes that another program begins with too, for them to be a part
 LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one call of a module, as over time
 
+WHOLE = "planned whole"  # counts
 Place = tuple[CodeType | None, int, str]  # of a call: the user's instruction, and the module's class or the scope by name
 
 # How many new programs returned to each place of a code, and how many the backwards at an instruction (None) led to.
@@ -91,9 +93,13 @@ def ended_before(trace: Trace) -> bool:
     part.asked = len(trace.lines)
     if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
         return False
-    if returns and not (forks or part.follows) and _recurs(trace, min(returns, RETURNING)):
-        part.asked = inf
-        return False
+    code, offset = user_line(1)
+    if returns and not (forks or part.follows) and code is not None:
+        counts = _counts(code)
+        if _recurs(trace, min(returns, RETURNING) * (1 + counts[offset, WHOLE])):
+            counts[offset, WHOLE] += 1
+            part.asked = inf
+            return False
     _end(trace, part if returns or part.follows else None)
     return True
 
@@ -145,15 +151,16 @@ def _end(trace: Trace, part: _Part | None) -> None:
 
 
 def flush_part(following: Trace | None = None) -> None:
-    """Within or after a backward: flush what this thread has recorded, if nothing has followed that so far, too many programs
-    were new here before, and this one does not recur; or if the backward of a part is `following`.
+    """Within or after a backward: flush what this thread has recorded, if too many programs were new here before, and this one
+    does not recur; or if the backward of a part is `following`. After it, only what nothing has followed so far.
     """
     if _may_flush():
         part = None if following is None else following.part
         with LOCK:
             for trace in unflushed():
+                often = RECURRING if following is None else max(RECURRING, len(trace.nodes) // PLANNED)
                 if trace.nodes and ((part is not None and part.goes_on) or (
-                        not trace.step.children and _is_one_of_many(trace))):
+                        not (following is None and trace.step.children) and _is_one_of_many(trace, often))):
                     flush(trace)
 
 
@@ -162,16 +169,16 @@ def _may_flush() -> bool:
     return not (together or reads_forbidden() or thread_state.observers or thread_state.undivided)
 
 
-def _is_one_of_many(trace: Trace) -> bool:
+def _is_one_of_many(trace: Trace, often: int) -> bool:
     code, offset = user_line(1)
     if code is None or (trace.part is not None and trace.part.asked == inf):
         return False
     counts = _counts(code)
-    if not trace.step.plans:  # one that ends here each time, as before a look, is no new one
+    if not (trace.step.plans or trace.step.children):  # one that ends here each time, as before a look, is no new one
         counts[offset, None] += 1
-    return counts[offset, None] > MOST_WHOLE and not _recurs(trace)
+    return counts[offset, None] > MOST_WHOLE and not _recurs(trace, often)
 
 
-def _recurs(trace: Trace, times: int = RECURRING) -> bool:
+def _recurs(trace: Trace, times: int) -> bool:
     """Whether programs have ended where `trace` is now often enough for what follows to join them."""
     return any([plan.flushes >= times for key, plan in trace.step.plans.items() if key is not REPLAY])

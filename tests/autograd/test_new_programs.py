@@ -345,3 +345,25 @@ def test_counts_of_returns_keep_no_code_alive():
     fresh_roots()
     gc.collect()
     assert counted and code() is None
+
+
+def test_a_backward_over_looks_at_random_times_plans_each_of_its_steps_once(monkeypatch):
+    """Each look flushes a step, whose backward is a program of its own, with the sums of the gradients so far."""
+    planned, lower = [], plans.read_or_lower
+    monkeypatch.setattr(plans, "read_or_lower", lambda nodes, *rest: planned.append(len(nodes)) or lower(nodes, *rest))
+    models = [training(library)[0] for library in (genesis, torch)]
+    rng = np.random.default_rng(2)
+    for number, length in enumerate(rng.permutation(range(3, 33))):
+        if number == 15:
+            planned.clear()
+        state = rng.standard_normal((1, 6)).astype(np.float32)
+        for library, model in zip((genesis, torch), models, strict=True):
+            total, x = 0, library.tensor(state)
+            for _ in range(length):
+                total = total + model(x) ** 2
+                x = x * (1 - abs(total.item()) / 100)
+            model.zero_grad()
+            total.sum().backward()
+        for ours, theirs in zip(*[model.parameters() for model in models], strict=True):
+            np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=2e-3, atol=1e-4)
+    assert sum(planned) < 1000, planned
