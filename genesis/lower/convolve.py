@@ -92,7 +92,7 @@ def is_thin(nodes: Sequence[Node], a: int, b: int) -> bool:
         return True
     left = nodes[nodes[a].inputs[0] if nodes[a].op == "cast" else a]
     row, column = left.attrs["strides"][-2:] if left.op == "view" else (1, 0)
-    return terms <= FEW and columns <= FEW and column <= row
+    return column <= row and terms <= FEW and columns <= FEW
 
 
 def sum_of_products(

@@ -26,9 +26,9 @@ def join_products(graph: Simplified) -> Simplified:
     readers = readers_of(enumerate(nodes))
     parts = {index for index, found in readers.items() if len(found) == 1 and nodes[found[0]].op == "add"}
     parts.difference_update(graph.outputs)
-    products = [index for index in products if index in parts and nodes[readers[index][0]].shape == nodes[index].shape
-                and _has_few_terms(nodes, nodes[index])]
-    sums = _by_root(nodes, readers, parts, products)
+    products = [index for index in products if index in parts and nodes[readers[index][0]].shape == nodes[index].shape]
+    several = [index for found in _by_root(nodes, readers, parts, products).values() for index in found]
+    sums = _by_root(nodes, readers, parts, sorted([index for index in several if _has_few_terms(nodes, nodes[index])]))
     if not sums:
         return graph
     joined = {tuple([base_of(nodes, nodes[index].inputs[side]) for index in found])

@@ -71,7 +71,7 @@ class _Kept:
         # What a write has left alone is not read from what was there before: that could not be written over then.
         if self.nodes[source].op == "put" and "barrier" not in view.attrs and _shows(view, source, self.nodes[source].attrs):
             return self.nodes[source].inputs[1]
-        if self.nodes[source].shape == view.shape and _is_identity(view):
+        if _is_identity(view) and self.nodes[source].shape == view.shape:  # layouts first, which sizes seldom decide
             return source
         return self.add(view, origin)
 
@@ -170,8 +170,8 @@ def _swaps(view: Node, product: Node) -> bool:
 
 def _goes_down(view: Node, product: Node) -> bool:
     """Whether a node views all of `product` with its last axis along the columns, of one matrix or several."""
-    return view.op == "view" and view.shape[-1:] > (1,) and view.numel == product.numel and (
-        view.shape[-1] % product.shape[-2], view.attrs["strides"][-1], view.attrs["offset"]) == (0, product.shape[-1], 0)
+    return view.op == "view" and not view.attrs["offset"] and view.attrs["strides"][-1:] == product.shape[-1:] and (
+        view.shape[-1] > 1 and view.numel == product.numel and not view.shape[-1] % product.shape[-2])
 
 
 def _exchange(shape: Shape) -> tuple[Shape, Shape]:

@@ -42,11 +42,14 @@ def stays_in_tiles(
 ) -> bool:
     """Whether a call can run point by point, within its own tiles of what it writes and of what was `written` before it."""
     items = numel(pattern.extents)
-    parted = _split(pattern.extents, points) if points and items and not items % points else None
+    split, within_tiles = _split.__wrapped__, _within_tiles.__wrapped__
+    if items.__class__ is int and points.__class__ is int:  # a template must tell symbolic sizes apart in tables
+        split, within_tiles = _split, _within_tiles
+    parted = split(pattern.extents, points) if points and items and not items % points else None
     if parted is None:
         return False
     touched = [access for access in pattern.accesses if access.value in written or access.value in writes]
-    return all([_within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in touched])
+    return all([within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in touched])
 
 
 Parted = tuple[tuple[int, int], ...]  # each axis as (extent over points, extent within a point)

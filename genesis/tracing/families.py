@@ -19,6 +19,7 @@ from genesis.runtime.uninterrupted import is_of_handler, uninterrupted
 EXAMPLES = 4  # programs or steps of a form that are made by themselves before a template is, of these
 AHEAD = 2  # templates of a form that are made before any has paid, and
 COST = 3  # fillings that pay for another
+RARE = 16  # steps or plans made by themselves for another: sizes may have outgrown those of earlier templates
 MOST = 16  # templates of a form
 LITERALS = range(1 - LEAST, LEAST)  # numbers that are part of forms
 
@@ -44,12 +45,12 @@ class Step(NamedTuple):
 class Known:
     """What is known of the steps, or the plans, of a form: the numbers of the latest examples, and templates."""
 
-    __slots__ = ("examples", "filled", "made", "templates")
+    __slots__ = ("examples", "filled", "made", "missed", "templates")
 
     def __init__(self) -> None:
         self.examples: tuple[Numbers, ...] = ()
         self.templates: tuple[Callable[..., Any], ...] = ()  # the latest one that fitted first
-        self.made = self.filled = 0
+        self.made = self.filled = self.missed = 0
 
     def fill(self, *given: Any) -> Any:
         """What the first template that fits returns; None if none does."""
@@ -70,7 +71,8 @@ class Known:
     def is_due(self, numbers: Numbers) -> bool:
         """Note one more example; returns whether a template is likely to pay."""
         self.examples = (*self.examples[1 - EXAMPLES :], numbers)
-        return len(self.examples) == EXAMPLES and self.made < AHEAD + self.filled // COST
+        self.missed += 1
+        return len(self.examples) == EXAMPLES and self.made < AHEAD + self.filled // COST + self.missed // RARE
 
     def make(self, template: Callable[..., Any], *given: Any) -> None:
         """Add the template that a function makes of the examples, unless it fails, as where a rule takes no symbolic sizes."""
