@@ -13,17 +13,17 @@ import numpy as np
 from genesis.functions.comparison import broadcast_shapes
 from genesis.functions.creation import LayoutOptions, as_shape, check_layout_options
 from genesis.functions.overrides import routed_function, routed_method
-from genesis.functions.random_draws import chosen, drawn, drawn_by_host, drawn_like, drawn_pairs, integers, stream
+from genesis.functions.random_draws import chosen, drawn, drawn_by_host, drawn_like, drawn_pairs, draws, integers, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
-from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int32, int64
+from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import call
+from genesis.tensor.dispatch import call, call_on
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 from genesis.tensor.out import takes_out
@@ -311,11 +311,12 @@ def randperm(
         check_layout_options("randperm", options)
     if n < 0:
         raise ArgumentError(f"randperm: n is {n}; want 0 or more")
-    words = stream(device_of(device), generator)
+    target = device_of(device)
+    words = stream(target, generator)
     if words is not None:
         return from_data(permutation(words, n), dtype, requires_grad)
-    keys = drawn("uniform", (n,), float32, device=device_of(device), generator=generator) * 2.0**24
-    order = keys.to(int32).argsort(stable=True).to(dtype)  # whole numbers of 24 bits are sorted in a pass less than floats
+    order = call_on(target, OPERATIONS["randperm"], (*draws(n, generator), n))
+    order = order if dtype is int64 else order.to(dtype)
     return order.requires_grad_() if requires_grad else order
 
 

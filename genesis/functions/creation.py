@@ -14,7 +14,7 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import call, filled
+from genesis.tensor.dispatch import call, call_on, filled
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.out import takes_out
 
@@ -84,6 +84,8 @@ def _full(
         check_layout_options("full", options)
     if isinstance(fill_value, Tensor):
         result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))
+    elif fill_value.__class__ is int and dtype.__class__ is DType:
+        result = call_on(device_of(device), OPERATIONS["full"], (fill_value, shape, dtype))
     else:
         result = filled(fill_value, shape, dtype or dtype_of_scalar(fill_value), device_of(device))
     return result.requires_grad_() if requires_grad else result

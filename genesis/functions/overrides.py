@@ -88,6 +88,8 @@ def overridable(builtin: F) -> F:
             kwargs = {names.get(name, name): value for name, value in kwargs.items()}
             if "out" in kwargs and (out := kwargs.pop("out")) is not None:
                 return into(out, name, public, args, kwargs)
+        elif not OVERRIDES:
+            return builtin(*args)
         return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
 
     OVERRIDABLE.add(name)

@@ -115,8 +115,8 @@ def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
 
 
 def _rounded(name: str, numbers: Tensor, dtype: DType | None, device: DeviceLike, requires_grad: bool) -> Tensor:
-    dtype = _dtype_of_ends(name, numbers.dtype.is_complex, dtype)
-    return numbers.to(dtype=dtype, device=device).requires_grad_(requires_grad)
+    rounded = numbers.to(_dtype_of_ends(name, numbers.dtype.is_complex, dtype), device=device)
+    return rounded.requires_grad_() if requires_grad else rounded
 
 
 @takes_out

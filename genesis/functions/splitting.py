@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from genesis.functions.overrides import function, keywords, overridable, overridable_method
 from genesis.ir.annotations import Tree
@@ -30,14 +30,11 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
     if isinstance(split_size, int):
         if split_size <= 0:
             raise ArgumentError(f"split: split_size must be positive, got {split_size}")
-        count = max(1, -(-extent // split_size))
-        sizes = [min(split_size, extent - i * split_size) for i in range(count)]
-    else:
-        sizes = [int(s) for s in split_size]
-        if sum(sizes) != extent or any(s < 0 for s in sizes):
-            raise ArgumentError(f"split: sizes {sizes} do not add up to extent {extent} of dim {dim}")
-    edges = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
-    return _cut(input, axis, edges)
+        return _cut(input, axis, [*range(0, max(extent, 1), split_size.__index__()), extent])
+    sizes = [int(s) for s in split_size]
+    if sum(sizes) != extent or any(s < 0 for s in sizes):
+        raise ArgumentError(f"split: sizes {sizes} do not add up to extent {extent} of dim {dim}")
+    return _cut(input, axis, [0, *accumulate(sizes)])
 
 
 @function("unsafe_chunk")
@@ -53,7 +50,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis("chunk", input, dim)
     if not input.shape[axis]:
         return _cut(input, axis, [0] * (chunks + 1))
-    return split(input, -(-input.shape[axis] // int(chunks)), axis)
+    extent = input.shape[axis]
+    return _cut(input, axis, [*range(0, extent, -(-extent // int(chunks))), extent])
 
 
 @overridable_method
@@ -111,7 +109,7 @@ def _axis(name: str, input: Tensor, dim: int) -> int:
 
 
 def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
-    return tuple([viewed(input, "narrow", (axis, start, max(0, end - start))) for start, end in pairwise(edges)])
+    return tuple([viewed(input, "narrow", (axis, start, end - start if end > start else 0)) for start, end in pairwise(edges)])
 
 
 @function("unsafe_split_with_sizes")

@@ -57,6 +57,8 @@ def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
 
 def normalize_axis(name: str, axis: int, rank: int) -> int:
     """`axis` counted from the front; raises IndexError when it is outside [-rank, rank-1] (0-d counts as 1-d)."""
+    if axis.__class__ is int and -rank <= axis < rank:
+        return axis % rank
     try:
         axis = operator.index(axis)
     except TypeError:

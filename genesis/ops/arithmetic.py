@@ -95,7 +95,7 @@ def _to_winner(g: Value, first: Value) -> tuple[Value, Value]:
 
 # ---- adding a product or a quotient ----
 @composite("addcmul", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",), elements=("value",))
-def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
+def addcmul(input: Value, tensor1: Value, tensor2: Value, value: Value | float = 1) -> Value:
     """`input + value * tensor1 * tensor2`.
 
     >>> genesis.addcmul(genesis.ones(2), genesis.tensor([1.0, 2.0]), genesis.tensor([3.0, 4.0]), value=0.5)
@@ -109,7 +109,7 @@ def addcmul(input: Value, tensor1: Value, tensor2: Value, *, value: Value | floa
 
 
 @composite("addcdiv", 4, autocast="widest", in_place=True, takes_complex=True, numbers_between=("value",))
-def addcdiv(input: Value, tensor1: Value, tensor2: Value, *, value: Value | float = 1) -> Value:
+def addcdiv(input: Value, tensor1: Value, tensor2: Value, value: Value | float = 1) -> Value:
     """`input + value * tensor1 / tensor2`. Raises TypeError for integers."""
     x, a, b = promoted(input, tensor1, tensor2)
     _floats("addcdiv", x)

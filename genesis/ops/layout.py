@@ -35,10 +35,10 @@ class Layout(NamedTuple):
     @property
     def is_contiguous(self) -> bool:
         """True when the elements, if any, follow each other in row-major order."""
-        return self.strides == contiguous_strides(self.shape) or 0 in self.shape or all(
-            extent == 1 or stride == wanted
-            for extent, stride, wanted in zip(self.shape, self.strides, contiguous_strides(self.shape), strict=True)
-        )
+        wanted = contiguous_strides(self.shape)
+        return self.strides == wanted or 0 in self.shape or all([
+            extent == 1 or stride == own for extent, stride, own in zip(self.shape, self.strides, wanted, strict=True)
+        ])
 
 
 def layout_in(node: Node) -> Layout:

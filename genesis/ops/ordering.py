@@ -11,7 +11,7 @@ from math import nan
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, bool_, int32, int64
+from genesis.ir.dtypes import DType, bool_, float32, int32, int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.elementwise import clamp, isnan, where
@@ -20,6 +20,7 @@ from genesis.ops.joining import cat
 from genesis.ops.reduction import sum
 from genesis.ops.registry import Reference, as_values, cast, composite, expand, primitive, promoted
 from genesis.ops.results import Sorted
+from genesis.ops.source import uniform
 from genesis.ops.views import flip_value, permute_value, reshape_value, slice_value
 
 FEW = 8  # rows are sorted whole if more than one element in this many is wanted
@@ -157,6 +158,12 @@ def argsort(input: Value, dim: int = -1, descending: bool = False, stable: bool 
     """The indices that sort along `dim`. Equal elements keep their order; NaN is the greatest."""
     axis = normalize_axis("argsort", dim, input.ndim)
     return as_before(_order(rows_along(input, axis), descending), axis, input.ndim)
+
+
+@composite("randperm", 2, method=False, public=False)
+def randperm(seed: Value, start: Value, count: int) -> Value:
+    """0 to `count` - 1 in random order: that of whole numbers of 24 bits, which are sorted in a pass less than floats."""
+    return argsort(cast(uniform(seed, start, (count,), float32) * 2.0**24, int32), stable=True)
 
 
 @composite("sort")

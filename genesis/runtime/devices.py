@@ -202,9 +202,13 @@ def set_current_gpu(index: int) -> None:
 
 def device_of(device: DeviceLike = None) -> Device:
     """The device that an argument `device=` names; the default for None. Raises ValueError for a missing GPU."""
-    found = get_default_device() if device is None else CPU if device is CPU else Device(device)
+    if device is None:
+        device = _opened.devices[-1] if _opened.devices else _default[0]
+    if device is CPU:
+        return CPU
+    found = Device(device)
     if found.reason is not None:
-        raise FormError(f"device: {str(device or found)!r} is not available: {found.reason}")
+        raise FormError(f"device: {str(device)!r} is not available: {found.reason}")
     return found
 
 

@@ -21,6 +21,7 @@ from genesis.ir.graph import MOST_BYTES
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.runtime.devices import CPU, CPUS, Device
 from genesis.runtime.fork import fork_safe_lock
+from genesis.runtime.object_words import address_of
 from genesis.runtime.system import allocate, free, machine_memory, want_huge_pages
 
 ALIGNMENT = 64
@@ -92,7 +93,7 @@ class _Pool:
         size = _size_class(nbytes)
         with self._lock:
             if self._ended:
-                self.collect()
+                self._take_back()
             address = self.acquire(size)
             self._loans[address] = loan = Loan(owner, self._ended.append)
             loan.address, loan.size = address, size
@@ -106,13 +107,17 @@ class _Pool:
     def collect(self) -> None:
         """Take back the blocks whose owners have died."""
         with self._lock:
-            while self._ended:
-                try:
-                    loan = self._ended.popleft()
-                except IndexError:  # a signal handler has taken the last one
-                    return
-                del self._loans[loan.address]
-                self.release(loan.address, loan.size)
+            self._take_back()
+
+    def _take_back(self) -> None:
+        """`collect`; the caller has the lock."""
+        while self._ended:
+            try:
+                loan = self._ended.popleft()
+            except IndexError:  # a signal handler has taken the last one
+                return
+            del self._loans[loan.address]
+            self.release(loan.address, loan.size)
 
     def acquire(self, size: int) -> int:
         """The address of a block of `size` bytes, a size class; the caller has the lock. Raises MemoryError."""
@@ -243,10 +248,13 @@ class Buffer:
     @classmethod
     def wrap(cls, array: np.ndarray) -> Buffer:
         """The memory of an outside array, from its lowest element to its highest; the array is kept alive."""
-        low = array.__array_interface__["data"][0]
-        low, high = (low, low + array.nbytes) if array.flags.c_contiguous else np.lib.array_utils.byte_bounds(array)
-        buffer = cls.outside(low, high - low, CPU, array)
-        buffer.writeable = array.flags.writeable
+        flags = array.flags
+        low, nbytes = address_of(array), array.nbytes
+        if not flags.c_contiguous:
+            low, high = np.lib.array_utils.byte_bounds(array)
+            nbytes = high - low
+        buffer = cls.outside(low, nbytes, CPU, array)
+        buffer.writeable = flags.writeable
         return buffer
 
     @classmethod

@@ -11,6 +11,8 @@ from array import array
 from collections.abc import Callable, Sized
 from types import MemberDescriptorType
 
+import numpy as np
+
 _WORD = 8
 _POINTERS = (6, 16)  # the types of a member that is an object: T_OBJECT and T_OBJECT_EX
 _OF_MEMBER, _TYPE, _OFFSET = 40, 8, 16  # in a descriptor, the address of its member; in a member, its type and its offset
@@ -19,6 +21,11 @@ _OF_MEMBER, _TYPE, _OFFSET = 40, 8, 16  # in a descriptor, the address of its me
 def word_at(address: int) -> int:
     """The word at an address."""
     return ctypes.c_uint64.from_address(address).value
+
+
+def address_of(values: np.ndarray) -> int:
+    """The address of an array's first element, in an eighth of the time that NumPy takes to say it."""
+    return values.ctypes.data if _VALUES is None else word_at(id(values) + _VALUES)
 
 
 def attribute_word(owner: object, name: str) -> int | None:
@@ -117,4 +124,6 @@ def _version_offset() -> int | None:
 
 
 _PARTS, _SIZES, _SLOTS_ARE_KNOWN = _parts(), _sizes(), _are_slots_known()
+_AN_ARRAY = np.empty(1)
+_VALUES = _only_offset(_AN_ARRAY, _AN_ARRAY.ctypes.data)
 VERSION = _version_offset()  # of dicts; None from CPython 3.13 on

@@ -29,6 +29,7 @@ from genesis.runtime import dlpack
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
+from genesis.runtime.object_words import address_of
 from genesis.tensor.dispatch import call, moved
 from genesis.tensor.handle import Tensor, from_values, method, new_root, tensor_of
 from genesis.tracing.memory import LINE, NUMBERS, Memory
@@ -65,12 +66,12 @@ def from_memory(values: np.ndarray, requires_grad: bool = False) -> Tensor:
     refuse("the memory of a NumPy array is shared")
     dtype = from_numpy_dtype(values.dtype)
     if values.flags.c_contiguous:
-        return over_buffer(Buffer.wrap(values), contiguous_layout(values.shape), dtype, requires_grad)
+        return new_root(Array.realized(Buffer.wrap(values), contiguous_layout(values.shape), dtype), requires_grad)
     size = values.itemsize
     if any(s % size for s in values.strides):
         raise ArgumentError(f"a NumPy array of {size}-byte elements with strides {values.strides} has no tensor; copy() it")
     buffer = Buffer.wrap(values)
-    offset = (values.__array_interface__["data"][0] - buffer.ptr) // size
+    offset = (address_of(values) - buffer.ptr) // size
     return over_buffer(buffer, Layout(values.shape, tuple(s // size for s in values.strides), offset), dtype, requires_grad)
 
 

@@ -18,7 +18,7 @@ from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, moved
-from genesis.tensor.handle import CallArguments, Tensor, replace_root, share_storage, tensor_of
+from genesis.tensor.handle import CallArguments, Tensor, replace_root, root_of, share_storage, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
 from genesis.tensor.view_memory import is_whole
 from genesis.tracing.memory import Memory
@@ -162,11 +162,12 @@ def read_in_root(tensor: Tensor) -> None:
     """Before a write to a view of a large root: have the trace read the view from its root, so that it has one input for that
     memory, the root, which may be overwritten.
     """
-    if tensor._base is None or tensor._detached or tensor._untracked:
-        return
-    view, root = array_of(tensor), tensor._base
+    root = root_of(tensor)
     whole = root._array
-    if view.memory is None or whole.memory is None or whole.memory.buffer.nbytes < indexing.LARGE:
+    if root is tensor or whole.memory is None or whole.memory.buffer.nbytes < indexing.LARGE:
+        return
+    view = array_of(tensor)
+    if tensor._detached or tensor._untracked or view.memory is None:
         return
     if (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
             or tensor.dtype is not root.dtype or tensor._element_map is not None):

@@ -15,14 +15,20 @@ from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import META, Device
 from genesis.runtime.memory import Buffer
+from genesis.runtime.object_words import address_of
 
 _new = object.__new__
-_FEW = 4096  # bytes that are copied twice in less time than NumPy takes to say where they are
 LINE = 64  # numbers that ctypes reads and writes in less time than NumPy takes to make an array
 NUMBERS: dict[DType, Any] = {
     float32: ctypes.c_float, float64: ctypes.c_double, int64: ctypes.c_int64, int32: ctypes.c_int32, uint8: ctypes.c_uint8,
     bool_: ctypes.c_bool,
 }
+
+
+@functools.lru_cache(maxsize=4096)
+def kernel_strides(layout: Layout) -> Shape | None:
+    """The strides of a layout, None if it is contiguous: kernels take only other ones."""
+    return None if layout.is_contiguous else layout.strides
 
 
 @functools.lru_cache(maxsize=1024)
@@ -40,7 +46,7 @@ class Memory:
         self.buffer = buffer
         self.layout = layout
         self.pointer = buffer.ptr + layout.offset * dtype.itemsize
-        self.strides = None if layout.is_contiguous else layout.strides  # None if contiguous: kernels take only other strides
+        self.strides = kernel_strides(layout)
 
     @classmethod
     def laid(cls, buffer: Buffer, layout: Layout, start: int, strides: Shape | None) -> Memory:
@@ -65,7 +71,7 @@ class Memory:
         buffer = Buffer(values.size * dtype.itemsize, device)
         source = np.ascontiguousarray(values, dtype.numpy)
         if device.memory.is_host:  # making an array over the buffer would take twice as long as copying small values
-            ctypes.memmove(buffer.ptr, source.tobytes() if source.nbytes <= _FEW else source.ctypes.data, buffer.nbytes)
+            ctypes.memmove(buffer.ptr, address_of(source), buffer.nbytes)
         else:
             device.memory.write(buffer.ptr, source)
         return cls.laid(buffer, contiguous_layout(values.shape), 0, None)
@@ -112,6 +118,15 @@ class Memory:
         size = dtype.itemsize
         steps = None if self.strides is None else tuple([stride * size for stride in strides])
         return np.ndarray(shape, dtype.numpy, self.buffer.block(), offset * size, steps)
+
+    def equals(self, other: Memory, dtype: DType) -> bool:
+        """Whether a few elements equal those of another memory of this shape and dtype, one of `NUMBERS`, as numbers do."""
+        is_line = self.strides is None is other.strides
+        if not (is_line and self.buffer.device.memory.is_host and other.buffer.device.memory.is_host):
+            return bool((self.read(dtype) == other.read(dtype)).all())
+        kind, nbytes = NUMBERS[dtype]._type_, math.prod(self.layout.shape) * dtype.itemsize
+        first, second = [memoryview(ctypes.string_at(memory.pointer, nbytes)).cast(kind) for memory in (self, other)]
+        return first == second
 
     def listed(self, dtype: DType) -> Any:
         """The elements as nested lists of numbers; one number, if 0-d."""

@@ -28,7 +28,7 @@ from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.families import Build, Form
-from genesis.tracing.memory import Memory
+from genesis.tracing.memory import Memory, kernel_strides
 from genesis.tracing.scopes import Scope, ScopeNames
 from genesis.tracing.source_line import line_name, resolve_line, user_line
 from genesis.tracing.thread import thread_state
@@ -88,14 +88,13 @@ class Array:
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
         """An array over memory with computed values."""
-        return cls.placed(buffer, layout, *in_memory(layout, dtype))
+        node, start, strides = in_memory(layout, dtype)
+        return cls(None, -1, node, Memory.laid(buffer, layout, start, strides))
 
     @classmethod
     def placed(cls, buffer: Buffer, layout: Layout, node: Node, start: int, strides: Shape | None) -> Array:
         """`realized`, with what `in_memory` returns."""
-        array = _new(cls)
-        array.trace, array.index, array.node, array.memory = None, -1, node, Memory.laid(buffer, layout, start, strides)
-        return array
+        return cls(None, -1, node, Memory.laid(buffer, layout, start, strides))
 
     @classmethod
     def over(cls, memory: Memory, dtype: DType) -> Array:
@@ -107,7 +106,7 @@ class Array:
 def in_memory(layout: Layout, dtype: DType) -> tuple[Node, int, Shape | None]:
     """What all arrays with a layout in memory share: the node, the start in bytes, and the strides for kernels."""
     node = Node("input", (), {}, layout.shape, dtype)
-    return node, layout.offset * dtype.itemsize, None if layout.is_contiguous else layout.strides
+    return node, layout.offset * dtype.itemsize, kernel_strides(layout)
 
 
 def _key_of_input(array: Array, leaf: Any) -> Key:

@@ -23,7 +23,7 @@ COLLECTIVES = {  # there once `genesis.distributed` is imported, and tested on r
 }
 INTERNAL = {
     *COMPLEX, *COLLECTIVES, "view_at", "reshape_copy", "put", "dynamic_view", "dynamic_put", "to_dtype", "stop_gradient",
-    "with_value", "overwrite", "index", "index_put", "uniform", "normal", "randint",
+    "with_value", "overwrite", "index", "index_put", "uniform", "normal", "randint", "randperm",
     "dropout", "full", "arange", "eye", "linspace", "slice", "subscript", "sgd_update", "adam_update", "clip_to_norm",
     "clip_to_value", "clone",
     "unscale", "optimization_barrier",
@@ -315,7 +315,7 @@ NOT_DIFFERENTIATED = {
     "linear_dynamic": "has no gradient: see tests/ao",
     "with_value": "its gradient is that of another value, by design",
     **dict.fromkeys(COMPLEX, "of complex numbers: see tests/tensor/test_complex.py, tests/library/test_fourier.py"),
-    "uniform": "random", "normal": "random", "randint": "random",
+    "uniform": "random", "normal": "random", "randint": "random", "randperm": "random",
     **dict.fromkeys(("standard_gamma", "standard_beta", "dirichlet", "von_mises", "poisson", "binomial"),
                     "random: see tests/distributions/test_gradients.py"),
 }

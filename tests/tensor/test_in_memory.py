@@ -120,3 +120,22 @@ def test_small_writes_and_reads_do_not_lend_memory():
     x.fill_(2)
     x[1].copy_(x[0])
     assert x.tolist() == [[2.0] * 3] * 2 and not x._array.memory.buffer.shared
+
+
+PAIRS = {
+    "equal": ([1.0, 2.0], [1.0, 2.0]), "one differs": ([1.0, 2.0], [1.0, 3.0]), "zeros of both signs": ([0.0], [-0.0]),
+    "not a number": ([np.nan], [np.nan]), "nothing": ([], []), "another shape": ([1.0], [[1.0]]), "one number": (2.0, 2.0),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool", "complex64", "float16"])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_short_tensors_are_equal_where_torchs_are(pair, dtype):
+    def found(library, form):
+        first, second = (form(library.tensor(np.array(values))).to(getattr(library, dtype)) for values in PAIRS[pair])
+        return [library.equal(first, second), library.equal(second, first.clone()), library.equal(first, first)]
+
+    if "nan" in str(PAIRS[pair]) and dtype not in ("float32", "float64", "complex64", "float16"):
+        pytest.skip("not a number of this dtype")
+    for form in (lambda x: x, lambda x: x.repeat(3, *[1] * x.ndim).t() if x.ndim == 1 else x):
+        assert found(genesis, form) == found(torch, form)

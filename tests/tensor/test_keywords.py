@@ -12,7 +12,7 @@ from tests.tolerances import assert_close
 SPELLINGS = {
     "all by keyword": (lambda x: genesis.sum(x, dim=1, keepdim=True), lambda x: genesis.sum(x, 1, True)),
     "another order": (lambda x: genesis.clamp(x, max=2.0, min=-0.5), lambda x: genesis.clamp(x, -0.5, 2.0)),
-    "None for a default": (lambda x: genesis.addcmul(x, x, x, value=None), lambda x: genesis.addcmul(x, x, x)),
+    "None for a default": (lambda x: genesis.addmm(x, x, x, beta=None), lambda x: genesis.addmm(x, x, x)),
     "a tensor": (lambda x: genesis.where(x > 0, x, other=-x), lambda x: genesis.where(x > 0, x, -x)),
     "a list": (lambda x: genesis.cat([x, x], dim=1), lambda x: genesis.cat([x, x], 1)),
 }
@@ -45,6 +45,8 @@ def test_arguments_given_twice_or_unknown_raise():
         genesis.clamp(x, 0.0, min=1.0)
     with pytest.raises(TypeError):
         genesis.sum(x, colour=1)
+    with pytest.raises(TypeError, match="value is None"):
+        genesis.addcmul(x, x, x, value=None)
 
 
 def test_one_argument_by_two_names_raises():

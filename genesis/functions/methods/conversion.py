@@ -23,7 +23,7 @@ from genesis.ir.dtypes import (
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.shapes import numel as product
 from genesis.ops.registry import OPERATIONS
-from genesis.runtime.devices import Device, DeviceLike, device_of
+from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.from_python import from_data
@@ -222,7 +222,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @method
 def cpu(self: Tensor) -> Tensor:
     """The tensor on the first CPU device; itself if it is there already."""
-    return self.to("cpu")
+    return self.to(CPU)
 
 
 @method

@@ -134,7 +134,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     if isinstance(value, Tensor) and value.dtype.is_complex and not input.dtype.is_complex:
         raise ArgumentTypeError(f"masked_fill: value is {value.dtype.name}, the tensor {input.dtype.name}; take its real part")
     result: Tensor = call(OPERATIONS["where"], (mask, value, input))
-    return result.to(input.dtype)
+    return result if result.dtype is input.dtype else result.to(input.dtype)
 
 
 @routed_method
