@@ -34,8 +34,6 @@ Identity = Callable[[DType], float | bool]
 
 
 # ---- masks ----
-
-
 def _filled(name: str, input: Tensor, mask: Tensor | None, value: float | bool, dtype: DType | None = None) -> Tensor:
     """`input`, in `dtype`, with `value` where the mask is false."""
     x = input if dtype is None else input.to(dtype)
@@ -79,8 +77,6 @@ IDENTITIES: dict[str, Identity] = {"sum": _zero, "prod": _one, "amax": _least, "
 
 
 # ---- reductions with masked elements replaced by the identity ----
-
-
 def _reduction(name: str, identity: Identity, doc: str) -> Callable[..., Tensor]:
     def reduce(
         input: Tensor, dim: Axes = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
@@ -128,8 +124,6 @@ softmin = _along("softmin", _greatest, "`softmin` along `dim` of the elements wh
 
 
 # ---- reductions that count elements ----
-
-
 def mean(
     input: Tensor, dim: Axes = None, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:

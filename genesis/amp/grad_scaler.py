@@ -153,7 +153,6 @@ class GradScaler:
             raise RuntimeError(f"GradScaler.{name}: nothing was scaled; call scale(loss).backward() first")
 
     # ---- settings and state ----
-
     def is_enabled(self) -> bool:
         """Whether scaling is enabled."""
         return self._enabled

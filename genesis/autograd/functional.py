@@ -119,8 +119,6 @@ def _hessian_product(
 
 
 # ---- the parts ----
-
-
 def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -> tuple[list[Tensor], tuple[Tensor, ...], Tree]:
     """(the points, the outputs there, the function's result)."""
     listed = _listed(name, "inputs", inputs)

@@ -78,7 +78,6 @@ class GradientNode:
         return getattr(custom.context, name)
 
     # ---- hooks ----
-
     def register_hook(self, fn: Hook) -> RemovableHandle:
         """Call `fn(grad_inputs, grad_outputs)` after this step of backward, with the outgoing and incoming gradients.
 

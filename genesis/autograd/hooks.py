@@ -95,8 +95,6 @@ def _like(answer: object, gradient: Tensor) -> Tensor:
 
 
 # ---- observers ----
-
-
 class GradientEvent(NamedTuple):
     """A call's step of backward: the gradients of its results, and those of its arguments.
 

@@ -113,8 +113,6 @@ def numerical_gradient_check(func: Callable[[Tensor], object], input: Tensor, ep
 
 
 # ---- the check ----
-
-
 class _Settings(NamedTuple):
     """The settings of the comparison."""
 

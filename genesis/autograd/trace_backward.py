@@ -147,7 +147,6 @@ class TraceBackward:
         return trace
 
     # ---- stops ----
-
     def at_value(self, index: int) -> None:
         """Apply the hooks of the value at `index` to its cotangent."""
         hooks = self.trace.backward.hooks.get(index)
@@ -283,8 +282,6 @@ def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bo
 
 
 # ---- cotangents ----
-
-
 def add_cotangent(cotangents: dict[Any, Any], index: Any, new: Cotangent, like: Array, create_graph: bool) -> None:
     """Add a cotangent at a position, or a tensor's gradient."""
     if index in cotangents:

@@ -61,8 +61,6 @@ def get_arch_list() -> list[str]:
 
 
 # ---- one of them ----
-
-
 def current_device() -> int:
     """The number of this thread's current GPU."""
     return gpu_of(None).index or 0

@@ -119,8 +119,6 @@ def _nodes_of(call: Call) -> Sequence[int]:
 
 
 # ---- measured times ----
-
-
 class StageTime(NamedTuple):
     """A stage of a program: its first call as text, its median seconds, bytes of what it reads and writes, flops of its
     matrix products and of sums of products that kernels compute, as of a convolution's windows."""
@@ -212,8 +210,6 @@ def timing() -> Timing:
 
 
 # ---- memory ----
-
-
 class MemoryUse:
     """Bytes in buffers (`held`), the most there were (`peak`), and bytes kept for the next ones (`idle`).
 

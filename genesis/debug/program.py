@@ -178,8 +178,6 @@ def pending(tensors: Sequence[Tensor]) -> Trace:
 
 
 # ---- recordings ----
-
-
 TIMED_RUNS = 100
 
 

@@ -235,8 +235,6 @@ def _wait(group: Any, said: str, timeout: datetime.timedelta | float | None) -> 
 
 
 # ---- shared code ----
-
-
 def _begun(group: Any, async_op: bool, fill: Callable[[ProcessGroup], Sequence[Tensor]]) -> Work | None:
     """Runs `fill(group)`, which returns the tensors that it wrote, without gradients; outside of the group nothing."""
     if group is NON_GROUP_MEMBER:

@@ -137,7 +137,6 @@ class FullyShardedDataParallel(Module):
         return ((_plain(name), buffer) for name, buffer in super().named_buffers(*args, **options))
 
     # ---- training ----
-
     def no_sync(self) -> Any:
         """A context without effect: gradients are accumulated as rows."""
         return nullcontext()
@@ -181,7 +180,6 @@ class FullyShardedDataParallel(Module):
                         shard.detach().copy_(whole.detach())
 
     # ---- state dicts ----
-
     @staticmethod
     def set_state_dict_type(
         module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
@@ -255,7 +253,6 @@ class FullyShardedDataParallel(Module):
             state[f"{prefix}{_INNER}.{name}"] = value
 
     # ---- state of optimizers ----
-
     @staticmethod
     def optim_state_dict(
         model: Module, optim: Optimizer, optim_state_dict: Any = None, group: ProcessGroup | None = None

@@ -84,8 +84,6 @@ def _ready(name: str, group: Any) -> ProcessGroup | None:
 
 
 # ---- messages ----
-
-
 def send_object_list(
     object_list: Sequence[Any], dst: int | None = None, group: Any = None, device: object = None,
     group_dst: int | None = None, use_batch: bool = False,

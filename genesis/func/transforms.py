@@ -215,8 +215,6 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 
 
 # ---- the parts ----
-
-
 class _Call:
     """A call of a function with new leaves, the points, for the arguments to differentiate by.
 

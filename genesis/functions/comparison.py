@@ -73,8 +73,6 @@ def is_tensor(obj: object) -> bool:
 
 
 # ---- shapes and dtypes ----
-
-
 def broadcast_shapes(*shapes_: Extents) -> Size:
     """The shape to which all broadcast.
 

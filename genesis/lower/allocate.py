@@ -128,8 +128,6 @@ class SymbolicArena(Arena):
 
 
 # ---- donation: the only place that decides what overwrites what ----
-
-
 def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int] = ()) -> list[tuple[int, int]]:
     """(input, output) pairs, by number, that may share memory if the program is the input's only owner.
 

@@ -107,8 +107,6 @@ def _merged(axes: Sequence[Axis], maps: Sequence[IndexMap | None]) -> tuple[list
 
 
 # ---- vectors ----
-
-
 _Access = tuple[float, Shape]  # its weight in the choice of the lane axis, and its strides
 
 
@@ -246,8 +244,6 @@ def _weight(axes: Sequence[Axis], instruction: UnboundInstruction, at: IndexMap,
 
 
 # ---- words ----
-
-
 _NOWHERE = frozenset[int]()
 
 

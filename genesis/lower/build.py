@@ -192,7 +192,6 @@ class _Build:
         return KernelCall(kernel, extents, tuple(self.reads), tuple(self.writes), nodes)
 
     # ---- values ----
-
     def value(self, index: int, at: IndexMap) -> int:
         """The instruction that computes value `index` at map `at`."""
         try:

@@ -139,8 +139,6 @@ def _strides(graph: Graph, x: Value) -> tuple[int, int]:
 
 
 # ---- sums over a batch ----
-
-
 def sum_batches(graph: Simplified) -> Simplified:
     """The graph with sums over batches of products as products that accumulate."""
     nodes = list(graph.nodes)

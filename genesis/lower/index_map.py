@@ -140,8 +140,6 @@ def pull_splitting(at: IndexMap, extents: list[int], owners: list[int], layout: 
 
 
 # ---- matrices whose rows or columns span several axes of memory, as windows of a convolution do ----
-
-
 Digits = tuple[tuple[int, int], ...]  # (extent, stride), outermost first: the mixed-radix digits of an index
 AxisGroups = tuple[int, int]  # how many of a layout's last axes make up a matrix' rows, and its columns
 PLAIN: AxisGroups = (1, 1)

@@ -109,7 +109,6 @@ def _product(nodes: Sequence[Node], index: int) -> Product:
 
 
 # ---- groups with the same structure ----
-
 MOST_BUILT = 1 << 12  # groups that are remembered, of some KB each
 
 _built: dict[Key, tuple[list[KernelCall], list[int]]] = {}  # structure -> the kernels of the first such group, and its values

@@ -107,8 +107,6 @@ def _view(like: Node, source: int, shape: Shape, strides: Shape, label: str) -> 
 
 
 # ---- products that are only read transposed ----
-
-
 def _only_read_transposed(graph: Simplified, live: bytearray) -> set[int]:
     """The matrix products that are live, and that no live node reads in their own layout.
 
@@ -185,8 +183,6 @@ def _swapped(node: Node, index: int) -> Node:
 
 
 # ---- single nodes ----
-
-
 def _seen_through(view: Node, kept: Sequence[Node]) -> Node:
     """A view of a view as one view, where strides can express it."""
     inner = kept[view.inputs[0]]

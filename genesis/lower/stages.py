@@ -184,8 +184,6 @@ def _has_fault(kernel: Kernel) -> bool:
 
 
 # ---- the cost model ----
-
-
 PARALLEL_COST = 100_000  # units of work, about a simple operation on an element each: waking the team takes 2 us
 
 

@@ -162,8 +162,6 @@ def _tileable(kernel: Kernel) -> tuple[Sequence[int], Sequence[int], Sequence[tu
 
 
 # ---- sequential tiles ----
-
-
 def sequential_tile(
     calls: Sequence[KernelCall | Product], points: int, nbytes: int, limits: SequentialTiles
 ) -> tuple[int, int] | None:

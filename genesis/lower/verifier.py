@@ -92,7 +92,6 @@ class _Program:
         return MemoryPlanError(f"{self.launch}: %{value} = {node.op}(), {node.dtype.name}{list(node.shape)}{where} {problem}")
 
     # ---- locations ----
-
     def _locate_values(self) -> None:
         """The span of each value, with every donation taken."""
         donors = {output: k for k, output in self.lowered.donations}
@@ -134,7 +133,6 @@ class _Program:
         return Footprint(value, False, 0, (), axes)
 
     # ---- launches ----
-
     def run(self, number: int, stage: Stage) -> None:
         """Run a stage, whose calls run in parallel."""
         beside: dict[tuple[str, int], list[tuple[Span, bool, int]]] = {}  # by their memory: a step writes to hundreds
@@ -243,7 +241,6 @@ class _Program:
             self.lost[other] = f"{self.launch} has written to {span} for %{value}"
 
     # ---- tiles ----
-
     def _scratch_of(self, call: Call) -> list[tuple[Span, int]]:
         """Memory of a loop's own: tiles of its private values, and its partial sums."""
         if not isinstance(call, Loop):
@@ -285,7 +282,6 @@ class _Program:
                 break
 
     # ---- results ----
-
     def check_results(self, saved: int) -> None:
         self.launch = "after the last launch"
         values = [value for value, _ in self.lowered.outputs]

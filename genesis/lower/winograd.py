@@ -71,8 +71,6 @@ def winograd(graph: Simplified, pairs: bool = False) -> Simplified:
 
 
 # ---- replacement ----
-
-
 class _Groups(NamedTuple):
     """Tiles of `side` by `side` results in groups: `images` images, and `rows` rows of tiles of each."""
 

@@ -37,8 +37,6 @@ def both(matrix: Sequence[Row], transform: Callable[[Row], Row]) -> list[Row]:
 
 
 # ---- of a column ----
-
-
 def transform_tile(x: Row) -> Row:
     if len(x) == REAL:
         return x[0] - x[2], x[1] + x[2], x[2] - x[1], x[3] - x[1]
@@ -85,8 +83,6 @@ def _times(x: Value, factor: float) -> Value:
 
 
 # ---- of complex elements ----
-
-
 def factors(matrix: Sequence[Row]) -> list[Value]:
     """What a transformed tile or kernel has in the real products: its real elements, and of each complex one a, b and a + b."""
     real, complex_ = _elements(matrix)
@@ -139,8 +135,6 @@ def _threes(products: Row) -> list[Row]:
 
 
 # ---- in memory ----
-
-
 def stacked(parts: Row, lead: int, *, times: int = 1, transposed: bool = False) -> Value:
     """(leading axes, parts, next axis, others), repeated `times`, or the last two axes swapped if `transposed`."""
     x, count = parts[0], len(parts)

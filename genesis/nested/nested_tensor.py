@@ -124,7 +124,6 @@ class NestedTensor(AnyNested):
     _ragged: int  # the ragged axis
 
     # ---- what it is ----
-
     @property
     def shape(self) -> Any:
         """The extents; the ragged axis has a `Ragged` instead of a number."""
@@ -170,7 +169,6 @@ class NestedTensor(AnyNested):
     __str__ = __repr__
 
     # ---- others like it ----
-
     def with_whole(self, whole: Tensor, ragged: int | None = None) -> NestedTensor:
         """Other elements in sequences of the same lengths."""
         return nested(whole, self._starts, self._lengths, self._ragged if ragged is None else ragged)
@@ -200,7 +198,6 @@ class NestedTensor(AnyNested):
         return nested(whole, self._starts.to(whole.device), self._lengths, self._ragged)
 
     # ---- sequences ----
-
     def offsets(self) -> Tensor:
         """(batch + 1,): the start of each sequence among the values, and the end of the last."""
         return self._starts

@@ -33,7 +33,6 @@ class StridedNestedTensor(AnyNested):
     _sizes: tuple[Shape, ...]  # of each tensor
 
     # ---- what it is ----
-
     @property
     def shape(self) -> Any:
         """The extents; axes in which the tensors differ have a placeholder instead of a number."""
@@ -82,7 +81,6 @@ class StridedNestedTensor(AnyNested):
     __str__ = __repr__
 
     # ---- others like it ----
-
     def with_elements(self, elements: Tensor) -> StridedNestedTensor:
         return strided_nested(elements, self._sizes)
 
@@ -119,7 +117,6 @@ class StridedNestedTensor(AnyNested):
         return self if buffer is self._buffer else self.with_elements(buffer)
 
     # ---- its tensors ----
-
     def values(self) -> Tensor:
         """The elements of all tensors, end to end."""
         return self._buffer

@@ -51,8 +51,6 @@ class AuxOutput(NamedTuple):
 
 
 # ---- masks ----
-
-
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
     """The `mask_mod` that hides nothing.
 
@@ -281,8 +279,6 @@ def create_block_mask(
 
 
 # ---- attention ----
-
-
 def flex_attention(
     query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMod | None = None, block_mask: BlockMask | None = None,
     scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False, kernel_options: Options | None = None, *,

@@ -174,8 +174,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 # ---- scaled to preserve the variance from layer to layer ----
-
-
 def fans(tensor: Tensor) -> tuple[int, int]:
     """(inputs, outputs) that one element of a weight (outputs, inputs, *window) connects.
 

@@ -69,7 +69,6 @@ class Module(Hooked, Convertible, Stateful):
         make_tables(self)
 
     # ---- attributes ----
-
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Module):
             if name in members_of(self, "_parameters").names:
@@ -192,7 +191,6 @@ class Module(Hooked, Convertible, Stateful):
         return _attribute(module, name, Tensor, "buffer")
 
     # ---- walking ----
-
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """(name, module) for each direct child, each once."""
         seen: set[int] = set()
@@ -276,7 +274,6 @@ class Module(Hooked, Convertible, Stateful):
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     # ---- changing all submodules ----
-
     def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` on every module below, children first and in order, and on this one."""
         for _, child in self.named_children():
@@ -312,7 +309,6 @@ class Module(Hooked, Convertible, Stateful):
             parameter.zero_grad(set_to_none)
 
     # ---- printing ----
-
     def extra_repr(self) -> str:
         """The text between the brackets when the module is printed."""
         return ", ".join([self._setting_text(name) for name in self._printed or ()])

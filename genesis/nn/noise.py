@@ -25,8 +25,6 @@ def _probability(name: str, p: float) -> None:
 
 
 # ---- dropout ----
-
-
 @in_place_too
 @overridable
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
@@ -82,7 +80,6 @@ dropout3d = _channel_dropout(3, "d, h, w", "(c, ..) of any other rank")
 
 
 # ---- alpha dropout: SELU's minimum instead of zeros ----
-
 _LEAST = -1.7580993408473766  # -alpha * scale of SELU
 
 
@@ -125,8 +122,6 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
 
 
 # ---- random slopes, and samples of classes ----
-
-
 @in_place_too
 @overridable
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:

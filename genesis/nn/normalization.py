@@ -44,8 +44,6 @@ class _Affine(Module):
 
 
 # ---- batch norm and instance norm, which keep running statistics ----
-
-
 class _Norm(_Affine, Family):
     """The base of both: a weight and a bias per channel, and running statistics as buffers."""
 
@@ -180,8 +178,6 @@ class InstanceNorm3d(_InstanceNorm, axes=3): ...
 
 
 # ---- without running statistics ----
-
-
 def _shape(extents: int | Sequence[int]) -> tuple[int, ...]:
     return (extents,) if isinstance(extents, int) else tuple(extents)
 

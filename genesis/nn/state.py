@@ -79,7 +79,6 @@ class Stateful:
         raise NotImplementedError(f"{type(self).__name__} has no _children()")
 
     # ---- saving ----
-
     def state_dict(
         self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
@@ -150,7 +149,6 @@ class Stateful:
         raise RuntimeError(f"{type(self).__name__} has no extra state; want get_extra_state and set_extra_state in the class")
 
     # ---- loading ----
-
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values (tensors or arrays) into the parameters and buffers of the same paths.
 
@@ -206,7 +204,6 @@ class Stateful:
             _write_all(writes)
 
     # ---- hooks ----
-
     def register_state_dict_pre_hook(self, hook: AnyFunction) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before each `state_dict` of the module or of one above it."""
         return RemovableHandle(self._own_state_hooks().before_save, hook)

@@ -101,8 +101,6 @@ def embedding_bag(
 
 
 # ---- sparse gradients ----
-
-
 def _is_table(weight: Tensor) -> bool:
     """Whether the gradient of `weight` can be sparse: only a leaf's; a result's flows on and must be dense."""
     return weight.requires_grad and weight.is_leaf and thread_state.grad_enabled and not thread_state.deferred
@@ -138,8 +136,6 @@ def _table_of_rows(input: Tensor, weight: Tensor, padding: int | None) -> tuple[
 
 
 # ---- one-hot ----
-
-
 @overridable
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row of `num_classes` for each element of an integer `tensor` (..), int64 (.., num_classes): 1 there, 0 elsewhere.

@@ -76,7 +76,6 @@ class DynamicSizes:
         self._at = {point: sizes.at(point, graph.nodes, graph.numbers)[0] for point in (*self._grid, *self._ends)}
 
     # ---- of a model ----
-
     def shape(self, tensor: int) -> list[int | str]:
         """The shape of an argument's tensor, with names for dynamic sizes."""
         extents = [*self._graph.leaves[tensor][0]]
@@ -99,7 +98,6 @@ class DynamicSizes:
         return steps_at_sizes(self._grid, self._ends, view)
 
     # ---- numbers ----
-
     def vector(self, numbers: Sequence[int | Formula]) -> str:
         """Integers, some of which depend on sizes, as one tensor."""
         if not any(isinstance(n, Formula) for n in numbers):

@@ -184,7 +184,6 @@ class _Model:
         return live
 
     # ---- operators ----
-
     def _add(self, op: str, operands: Sequence[str], **attributes: Any) -> str:
         name = f"value_{len(self._operators)}"
         self._operators.append(helper.make_node(op, [*operands], [name], **attributes))
@@ -272,7 +271,6 @@ class _Model:
         return self._constant_value(self._sizes.formulas.get((-1, slot), self._graph.numbers[slot]), node, index)
 
     # ---- messages ----
-
     def _type(self, dtype: DType, index: int | None) -> int:
         try:
             return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype.numpy)))

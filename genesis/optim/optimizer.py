@@ -210,7 +210,6 @@ class Optimizer(Stateful):
             parameter.add_(step)
 
     # ---- what a subclass defines ----
-
     operation: Operation  # it computes new values of the parameters, and then of what is kept of them
     takes_complex = True
     kinds: tuple[str, ...] = ()  # all slots there may be, in the order of the operation's arguments

@@ -32,8 +32,6 @@ Averages = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]
 
 
 # ---- averages ----
-
-
 def get_swa_avg_fn() -> Average:
     """The mean of all: averaged + (model - averaged) / (n + 1)."""
     return lambda averaged, model, n: averaged + (model - averaged) / (n + 1)
@@ -145,8 +143,6 @@ def update_bn(loader: Iterable[Tree], model: Module, device: DeviceLike = None) 
 
 
 # ---- the schedule ----
-
-
 class SWALR(LRScheduler):
     """From the current learning rate to `swa_lr` (one, or one per group) in `anneal_epochs` steps, then constant.
 

@@ -208,7 +208,6 @@ class profile:
         self._began, self._measured = 0, None
 
     # ---- results ----
-
     @property
     def measured(self) -> Measured:
         """The recorded steps, for tools: programs with the times of their stages, and spans of Python."""

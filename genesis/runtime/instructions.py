@@ -147,7 +147,6 @@ class Instructions:
         return consecutive[0]
 
     # ---- guards of objects that are the same in all calls: they compare words instead of looking up ----
-
     def require_attribute(self, owner: object, name: str, value: object) -> None:
         """Go on if an attribute is `value`."""
         address = attribute_word(owner, name)

@@ -97,8 +97,6 @@ def _optimized(llvm_ir: str, machine: Any) -> Any:
 
 
 # ---- the worker's conversation: a greeting, then (symbol, IR) in, (object code) out; each part a length and as many bytes ----
-
-
 def write_frame(stream: IO[bytes], *parts: bytes) -> None:
     """Send `parts` to the other side."""
     stream.write(b"".join(_LENGTH.pack(len(part)) + part for part in parts))

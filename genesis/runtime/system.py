@@ -58,8 +58,6 @@ if not IS_PORTABLE:
 
 
 # ---- processors and memory ----
-
-
 def available_processors() -> int:
     """The processors the operating system lets this process run on; at least 1."""
     if hasattr(os, "sched_getaffinity"):
@@ -103,8 +101,6 @@ def want_huge_pages(address: int, nbytes: int) -> None:
 
 
 # ---- threads, and the mutexes and conditions that `system_ir` waits with, by their addresses ----
-
-
 def start_thread(body: int, argument: int) -> bool:
     """Start a thread that runs a native function of one word; False if the system refuses."""
     with _signals_blocked():
@@ -175,8 +171,6 @@ def wake_all(condition: int) -> None:
 
 
 # ---- locks on an open file, or on bytes of it, which end with it ----
-
-
 def lock_file(fd: int) -> None:
     """Wait for the lock on a file as a whole. Raises OSError where there are no such locks."""
     if sys.platform == "win32":

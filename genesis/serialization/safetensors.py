@@ -5,12 +5,10 @@ The functions are those of `safetensors.torch`. The format: https://huggingface.
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -26,8 +24,8 @@ from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.views import memory_of
 
 __all__ = [
-    "SafetensorError", "load", "load_file", "load_model", "load_sharded", "safe_open", "save", "save_file", "save_model",
-    "save_sharded", "storage_ptr", "storage_size",
+    "SafetensorError", "load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model", "storage_ptr",
+    "storage_size",
 ]
 __dir__ = __all__.copy
 
@@ -81,7 +79,6 @@ def storage_size(tensor: Tensor) -> int:
     return root.numel() * root.dtype.itemsize
 
 
-_INDEX = "model.safetensors.index.json"
 Path_ = str | os.PathLike[str]
 Tensors = Mapping[str, Tensor]
 
@@ -203,27 +200,6 @@ def load_file(filename: Path_, device: DeviceLike | int = CPU, *, backend: str =
         return file.get_tensors()
 
 
-def load_sharded(index: Path_, device: DeviceLike | int = CPU, *, backend: str = "mmap") -> dict[str, Tensor]:
-    """The tensors of the files listed in `model.safetensors.index.json`, given its path or its folder.
-
-    Raises SafetensorError if the index is damaged or lists a tensor that its file lacks.
-    """
-    path = Path(index) / _INDEX if Path(index).is_dir() else Path(index)
-    try:
-        file_of_name = json.loads(path.read_text())["weight_map"].items()
-    except (ValueError, KeyError, AttributeError, TypeError) as problem:
-        raise SafetensorError(f"load_sharded: {path.name} is no index: {problem!r}") from None
-    files: dict[str, safe_open] = {}
-    tensors = {}
-    for name, file in file_of_name:
-        if not isinstance(file, str) or Path(file).name != file:
-            raise SafetensorError(f"load_sharded: {path.name} names {file!r}; want a file of its folder")
-        if file not in files:
-            files[file] = safe_open(path.parent / file, device=device, backend=backend)
-        tensors[name] = files[file].get_tensor(name)
-    return tensors
-
-
 # ---- saving ----
 def _parts(tensors: Tensors, metadata: Mapping[str, str] | None) -> Iterator[memoryview | bytes]:
     """The bytes of a file, in parts. Raises before the first part for tensors that cannot be saved."""
@@ -253,35 +229,6 @@ def save_file(tensors: Tensors, filename: Path_, metadata: Mapping[str, str] | N
     """
     with replaced_file(filename) as file:
         file.writelines(_parts(tensors, metadata))
-
-
-def save_sharded(
-    tensors: Tensors, folder: Path_, max_shard_size: int = 5 * 10**9, metadata: Mapping[str, str] | None = None
-) -> None:
-    """Write tensors to files of at most `max_shard_size` bytes, or of one tensor, with an index of all.
-
-    >>> import genesis, tempfile, os
-    >>> folder = tempfile.mkdtemp()
-    >>> save_sharded({"a": genesis.ones(4), "b": genesis.zeros(4)}, folder, max_shard_size=16)
-    >>> sorted(os.listdir(folder))[:2], load_sharded(folder)["b"]
-    (['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors'], tensor([0., 0., 0., 0.]))
-    """
-    shards: list[dict[str, Tensor]] = []
-    size = total = 0
-    for name, tensor in tensors.items():
-        nbytes = tensor.numel() * tensor.dtype.itemsize
-        if not shards or size + nbytes > max_shard_size:
-            shards.append({})
-            size = 0
-        shards[-1][name] = tensor
-        size, total = size + nbytes, total + nbytes
-    files: dict[str, str] = {}
-    for number, shard in enumerate(shards, 1):
-        file = f"model-{number:05}-of-{len(shards):05}.safetensors"
-        save_file(shard, Path(folder) / file, metadata)
-        files |= dict.fromkeys(shard, file)
-    index = {"metadata": {"total_size": total}, "weight_map": files}
-    (Path(folder) / _INDEX).write_text(json.dumps(index, indent=2) + "\n")
 
 
 def save_model(

@@ -177,8 +177,6 @@ def _solved(rows: list[list[Fraction]], wanted: list[Fraction]) -> list[Fraction
 
 
 # ---- the numbers of a node ----
-
-
 def numbers_of(node: Node) -> list[int | float]:
     """The extents and the numbers among a node's attributes, in order."""
     return [*_numbers(node.shape), *[number for value in node.attrs.values() for number in _numbers(value)]]

@@ -67,7 +67,6 @@ class ExportedProgram:
         self._variants: dict[tuple[int, ...], Variant] = {}
 
     # ---- running ----
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute. Raises ValueError, naming the first argument that does not match the examples."""
         refuse("an exported program runs")
@@ -135,7 +134,6 @@ class ExportedProgram:
         return ExportedModule(self)
 
     # ---- reading ----
-
     @property
     def graph_signature(self) -> ExportGraphSignature:
         """The names of its inputs, state and outputs."""
@@ -167,7 +165,6 @@ class ExportedProgram:
         return "\n".join([*lines, f"return {', '.join(f'%{node}' for node in self.graph.outputs)}"])
 
     # ---- shipping ----
-
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the program to a file for `genesis.load_program`: graph, state, and machine code for this processor.
 

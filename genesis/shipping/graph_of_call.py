@@ -154,7 +154,6 @@ class _Joined:
         return len(self.nodes) - 1
 
     # ---- programs ----
-
     def _join(self, program: Program) -> None:
         replay, lines = program.replay, program.replay.lines
         at: dict[int, int] = {}
@@ -245,7 +244,6 @@ class _Joined:
         return known.node
 
     # ---- results ----
-
     def _result(self, description: tuple[str, Any], outputs: list[int]) -> Spec:
         how, what = description
         if how in ("made", "found"):

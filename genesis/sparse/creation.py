@@ -259,8 +259,6 @@ def _integers(name: str, given: ArrayLike | Tensor, beside: Tensor) -> Tensor:
 
 
 # ---- from dense ----
-
-
 def from_dense(x: Tensor, axes: int) -> SparseTensor:
     """The nonzero elements of a dense tensor; its first `axes` axes become sparse."""
     if not 0 < axes <= x.ndim:
@@ -271,8 +269,6 @@ def from_dense(x: Tensor, axes: int) -> SparseTensor:
 
 
 # ---- diagonals ----
-
-
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Shape, layout: SparseLayout | None = None) -> SparseTensor:
     """The matrix (rows, columns) with rows of `diagonals` (n, length) on its diagonals `offsets` (n,), or one of both.
 

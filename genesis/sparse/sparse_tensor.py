@@ -89,7 +89,6 @@ class SparseTensor(CompositeTensor):
     _is_coalesced: bool  # positions are in order, and each is there once
 
     # ---- what it is ----
-
     @property
     def shape(self) -> Shape:
         """The extents, as a tuple of ints."""
@@ -131,7 +130,6 @@ class SparseTensor(CompositeTensor):
         return False
 
     # ---- gradients ----
-
     def gradient_of(self, gradient: Tensor) -> SparseTensor:
         """The gradient by it whose elements are `gradient`: each position counts once."""
         found = self.with_elements(gradient)
@@ -142,7 +140,6 @@ class SparseTensor(CompositeTensor):
         return found.with_elements(found._elements / often._elements)
 
     # ---- others like it ----
-
     def with_elements(self, elements: Tensor) -> SparseTensor:
         """Other elements in the same positions."""
         axes = self._positions.shape[0]
@@ -238,8 +235,6 @@ def sparse(
 
 
 # ---- what it stands for ----
-
-
 def coalesced(x: SparseTensor) -> SparseTensor:
     """The tensor with its positions in order, each of them once."""
     if x._is_coalesced or x._kind is not sparse_coo:
@@ -270,8 +265,6 @@ def dense(x: SparseTensor) -> Tensor:
 
 
 # ---- from one layout to another ----
-
-
 def in_layout(x: SparseTensor, layout: SparseLayout, block: Sequence[int] | None = None) -> SparseTensor:
     """The tensor in another layout, with blocks of shape `block` if it has some; itself in its own."""
     if x._kind is layout and block in (None, x.block):
@@ -294,8 +287,6 @@ def in_layout(x: SparseTensor, layout: SparseLayout, block: Sequence[int] | None
 
 
 # ---- blocks ----
-
-
 def _without_blocks(x: SparseTensor, height: int, width: int) -> SparseTensor:
     """All elements of all blocks, by coordinates."""
     corners = x._positions * x._positions.new_tensor([[height], [width]])

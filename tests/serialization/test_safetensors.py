@@ -150,24 +150,6 @@ def test_what_cannot_be_saved_is_refused_before_the_file_is_written(tmp_path):
         ours.save({"a": x}, {"a": 1})
 
 
-def test_sharded_files(tmp_path):
-    state = {f"layer.{i}.weight": genesis.full((4, 4), float(i)) for i in range(5)}
-    ours.save_sharded(state, tmp_path, max_shard_size=150, metadata={"format": "pt"})
-    assert len([*tmp_path.glob("model-*-of-00003.safetensors")]) == 3
-    index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
-    assert index["metadata"]["total_size"] == 5 * 64
-    assert index["weight_map"]["layer.4.weight"] == "model-00003-of-00003.safetensors"
-    for name, file in index["weight_map"].items():
-        assert safetensors.torch.load_file(tmp_path / file)[name].tolist() == state[name].tolist()
-    for path in (tmp_path, tmp_path / "model.safetensors.index.json"):
-        loaded = ours.load_sharded(path)
-        assert [*loaded] == [*state] and loaded["layer.3.weight"].tolist() == state["layer.3.weight"].tolist()
-    for weight_map in ({"x": "../outside.safetensors"}, {"x": "model-00001-of-00003.safetensors"}, 3):
-        (tmp_path / "index.json").write_text(json.dumps({"weight_map": weight_map}))
-        with pytest.raises(ours.SafetensorError):
-            ours.load_sharded(tmp_path / "index.json")
-
-
 def crafted(header, data=bytes(8)):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data

@@ -119,7 +119,6 @@ class _Kernel(WordKernel):
             self.report(value, I64(reason))
 
     # ---- memory ----
-
     def _prefix(self, time: ir.Value, state: ir.Value) -> ir.Value:
         """Where the prefix of so many steps that ends in a state is in `leads`."""
         return time * self.step + state
@@ -145,7 +144,6 @@ class _Kernel(WordKernel):
         return Number(self, self.convert(found, self.dtype, "float64"), "float64")
 
     # ---- the recursions ----
-
     def _states(self, targets: ir.Value, count: ir.Value) -> None:
         """The label of each state, and 0 where the blank before it may be skipped; nothing precedes the first state."""
         builder, words, before = self.builder, self.words, self.variable(blank := self.words["blank"])

@@ -117,7 +117,6 @@ class Arithmetic:
         return one if self.dtype in UNSIGNED else b.select(b.compare("<", x, 0, self.dtype), self.constant(-1), one)
 
     # ---- complex numbers: a pair of registers ----
-
     def complex(self, x: ir.Value, y: ir.Value) -> Pair:
         return Pair(x, y)
 
@@ -128,7 +127,6 @@ class Arithmetic:
         return z.y
 
     # ---- predicates ----
-
     def isnan(self, x: ir.Value) -> ir.Value:
         return self.lanes.is_nan(x) if self.floating else self._never(x)
 
@@ -146,7 +144,6 @@ class Arithmetic:
         return self.lanes.compare("!=", x, x, self.operand)
 
     # ---- shifts ----
-
     def bitwise_left_shift(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self._shifted(self.lanes.shift_left, x, y, fill=False)
 

@@ -54,7 +54,6 @@ class Code(Lanes):
         return self.function
 
     # ---- control flow ----
-
     def variable(self, value: ir.Value | int) -> Variable:
         return Variable(self, I64(value) if isinstance(value, int) else value)
 
@@ -67,7 +66,6 @@ class Code(Lanes):
         return counted(self.builder, I64(start) if isinstance(start, int) else start, end, step)
 
     # ---- words ----
-
     def at(self, pointer: ir.Value, index: ir.Value | int, size: int = 1) -> ir.Value:
         """The address of element `index` of an array of elements of `size` bytes."""
         index = I64(index) if isinstance(index, int) else index

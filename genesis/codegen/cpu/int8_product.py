@@ -77,8 +77,6 @@ def _product_source(biased: bool) -> KernelSource:
 
 
 # ---- rows become integers ----
-
-
 def _quantize_ir(name: str, width: int) -> str:
     kernel = WordKernel(name, word_types(QUANTIZE, POINTERS), width)
     builder, terms, padded = kernel.builder, kernel.words["terms"], kernel.words["padded"]
@@ -110,8 +108,6 @@ def _quantize_ir(name: str, width: int) -> str:
 
 
 # ---- the product ----
-
-
 def _product_ir(name: str, width: int, biased: bool) -> str:
     kernel = WordKernel(name, word_types(PRODUCT, POINTERS), width)
     builder, rows, columns = kernel.builder, kernel.words["rows"], kernel.words["columns"]

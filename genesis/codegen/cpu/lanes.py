@@ -24,7 +24,6 @@ class Lanes(Vectors):
     """
 
     # ---- dtypes ----
-
     def convert(self, x: ir.Value, from_dtype: str, to_dtype: str) -> ir.Value:
         """NumPy's `astype`.
 
@@ -106,7 +105,6 @@ class Lanes(Vectors):
         return self.builder.trunc(self._bfloat16_bits(x), memory) if dtype == "bfloat16" else x
 
     # ---- division ----
-
     def floor_divide(self, a: Value, b: Value, dtype: str) -> ir.Value:
         """Python's `//`. Of integers, which `check_divisor` keeps from 0, it wraps; of floats, as torch: x // 0 is x / 0."""
         a, b = self.matched(a, b)
@@ -178,7 +176,6 @@ class Lanes(Vectors):
         return quotient, self.subtract(a, self.multiply(quotient, b))
 
     # ---- memory ----
-
     # Invariant: no masked lane touches memory, as a row's last vector may reach into an unmapped page. Alignment is that of one
     # element, as views begin anywhere.
 

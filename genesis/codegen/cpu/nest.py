@@ -96,7 +96,6 @@ class Nest:
         self.finals = [n for n, i in enumerate(kernel.instructions) if i.name in REDUCTIONS and i.level == "final"]
 
     # ---- words ----
-
     def _word(self, number: int, word: KernelArg) -> ir.Value:
         kind: ir.Type = I64
         if word.kind in ("pointer", "fault", "partials", "scratch", "tile", "transposition"):
@@ -127,7 +126,6 @@ class Nest:
         return wanted
 
     # ---- loops ----
-
     @contextmanager
     def loop(self, start: ir.Value, end: ir.Value, step: int = 1) -> Iterator[ir.Value]:
         """`for i in range(start, end, step)`. Values of the body are invalid after it; accumulators live on the stack."""
@@ -209,7 +207,6 @@ class Nest:
         self.mask = None
 
     # ---- values ----
-
     def key(self, n: int) -> tuple[int, ...]:
         """The key of instruction `n`'s value: its number, and the point on the unrolled axes that it varies over."""
         varies = self.kernel.instructions[n].varies

@@ -195,7 +195,6 @@ class Accumulator:
 
 
 # ---- column sums in a kernel that passes over rows: per share of the rows ----
-
 # A share's sums are contiguous in `partials` and padded, so a row's last vector is added whole. The finishing function adds the
 # sums of all shares in order.
 # Measured, in the pass over rows: layer norm's gradients 6.5 to 2.35 ms, GELU's with column sums 1.85 to 1.1. A vector that is

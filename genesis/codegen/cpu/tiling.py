@@ -201,7 +201,6 @@ def _accumulators(kernel: Kernel) -> int:
 
 
 # ---- tiles (see `tiles.py`) ----
-
 TILE_LINE = 256  # bytes of a tile's lines in memory, in either direction: a tile of float32 takes 16 KiB
 TILE_SIDES = 16, 128  # elements, at least and at most
 TILE_PAD = 16  # elements between the rows of a tile: rows of a power of two would collide in few sets of a cache

@@ -104,7 +104,6 @@ class Vectors:
         self.width = before
 
     # ---- constants and shapes ----
-
     def constant(self, dtype: str, value: int | float | bool) -> ir.Constant:
         """The uniform constant `value`, rounded to `dtype`'s register type."""
         return scalar_constant(REGISTER_TYPE[dtype], value)
@@ -166,7 +165,6 @@ class Vectors:
         return self.builder.call(function, operands)
 
     # ---- arithmetic ----
-
     add, subtract, multiply = _by_type("fadd", "add"), _by_type("fsub", "sub"), _by_type("fmul", "mul")
     divide = _by_type("fdiv", "")  # of floats; integers have `floor_divide`
 
@@ -240,7 +238,6 @@ class Vectors:
         return builder.select(builder.fcmp_unordered("uno", a, b), builder.fadd(a, b), picked)
 
     # ---- comparison and choice ----
-
     def compare(self, predicate: str, a: Value, b: Value, dtype: str) -> ir.Value:
         """i1 lanes of `<`, `<=`, `==`, `!=`, `>` or `>=`; with a NaN only `!=` holds."""
         a, b = self.matched(a, b)
@@ -304,7 +301,6 @@ class Vectors:
         return self.extract(x, 0)
 
     # ---- bits ----
-
     logical_and, logical_or, logical_xor = _by_type("", "and_"), _by_type("", "or_"), _by_type("", "xor")
     shift_left, shift_right_logical = _by_type("", "shl"), _by_type("", "lshr")
     shift_right_arithmetic = _by_type("", "ashr")

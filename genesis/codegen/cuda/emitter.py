@@ -49,7 +49,6 @@ class Values:
                 self.define(n, self._expression(n, i))
 
     # ---- one value ----
-
     def _expression(self, n: int, i: Instruction) -> str:
         args = [f"v{a}" for a in i.args]
         dtype = i.dtype.name
@@ -102,7 +101,6 @@ class Values:
         return self.near.get(n) or "{}[{}]".format(*self.location(n))
 
     # ---- effects ----
-
     def store(self, n: int, value: str) -> None:
         self.text.line(f"{self.element(n)} = {stored(value, self.instructions[n].dtype.name)}")
 
@@ -170,7 +168,6 @@ class Emitter:
         return AXES[axis] if axis < len(AXES) else f"i{axis}"
 
     # ---- loops ----
-
     @contextmanager
     def bound(self, axes: Sequence[int]) -> Iterator[None]:
         """Inside, the positions on `axes` are bound."""
@@ -218,7 +215,6 @@ class Emitter:
         return position
 
     # ---- conditions ----
-
     @contextmanager
     def guard(self, *conditions: str) -> Iterator[None]:
         """Code for threads that have a point and for which the conditions hold."""

@@ -172,7 +172,6 @@ def combine_source(name: str, dtype: str, adds: bool = False) -> str:
 
 
 # ---- pieces ----
-
 def _digit_names(form: Form) -> list[str]:
     """The names of the numbers that locate elements: each axis' digits' strides, and the extents of all but the first."""
     return [name for axis, digits in zip(AXES, form.digits, strict=True)

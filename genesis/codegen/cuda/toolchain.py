@@ -58,8 +58,6 @@ class Elements(Protocol):
 
 
 # ---- the names of kernels ----
-
-
 class _SharedMemory:
     """The shared arrays of a simulated block, one for each source line that asks; the first thread to come makes it."""
 
@@ -167,8 +165,6 @@ set_once: Any = _simulated_set_once if SIMULATED else intrinsic(_set_once)
 
 
 # ---- vectors ----
-
-
 def _address(context: Context, builder: ir.IRBuilder, pointer: ir.Value, offset: ir.Value) -> ir.Value:
     return builder.ptrtoint(builder.gep(pointer, [offset]), context.get_value_type(types.int64))
 
@@ -218,7 +214,6 @@ def quietly(function: AnyFunction) -> AnyFunction:
 
 
 # ---- compiling ----
-
 def _type(name: str) -> types.Type:
     """A parameter's type from its name: `int64`, `float32*`, `float32**`, or `float32[]` for what atomics work on."""
     if name.endswith("[]"):

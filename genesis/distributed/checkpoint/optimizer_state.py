@@ -86,8 +86,6 @@ def _names(known: Mapping[int, str], optimizer: Optimizer) -> list[str]:
 
 
 # ---- one level ----
-
-
 def flattened(state: Mapping[str, Any]) -> dict[str, Any]:
     """State and groups in one flat dictionary; each parameter has its group's settings.
 

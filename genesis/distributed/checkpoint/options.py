@@ -72,8 +72,6 @@ def is_left_out(options: StateDictOptions) -> bool:
 
 
 # ---- loading ----
-
-
 @dataclass(frozen=True)
 class _Described:
     """The shape and dtype of a tensor on rank 0."""

@@ -89,7 +89,6 @@ class DTensor(CompositeTensor):
         return _made(local, mesh, placed, tuple(whole if shape is None else shape))
 
     # ---- what it is ----
-
     @property
     def shape(self) -> Any:
         """The shape of the whole."""
@@ -133,7 +132,6 @@ class DTensor(CompositeTensor):
     __str__ = __repr__
 
     # ---- its parts ----
-
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """This rank's part. Its gradient is held as the tensor is, or in `grad_placements`; the gradient of a term of a sum is
         that of the sum.
@@ -165,7 +163,6 @@ class DTensor(CompositeTensor):
         return whole.to_local(grad_placements=grad_placements)
 
     # ---- computation ----
-
     def computed(self, name: str, arguments: CallArguments, attributes: Attributes) -> Any:
         if name == "full_like":
             settings = {key: value for key, value in attributes.items() if key != "layout"}

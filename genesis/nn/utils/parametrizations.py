@@ -30,8 +30,6 @@ EPSILON = {float16: 2.0**-10, float32: 2.0**-23, float64: 2.0**-52}
 
 
 # ---- length and direction ----
-
-
 class _WeightNorm(Module):
     """g * v / |v|, with a length for each index of an axis, or one (`dim` -1)."""
 
@@ -81,8 +79,6 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 # ---- the largest singular value ----
-
-
 class _SpectralNorm(Module):
     """A weight divided by its largest singular value, which steps of the power method find."""
 
@@ -175,8 +171,6 @@ def _tensor_of(module: Module, name: str) -> Tensor:
 
 
 # ---- orthogonal matrices ----
-
-
 class _Orthogonal(Module):
     """A matrix with orthonormal columns, or rows, of a matrix with none in particular."""
 

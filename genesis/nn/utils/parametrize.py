@@ -131,8 +131,6 @@ class ParametrizationList(ModuleList):
 
 
 # ---- checks and storage ----
-
-
 def _fits(what: str, value: object, like: Tensor, dtype_only: bool = False) -> None:
     _fits_as(what, value, None if dtype_only else like.shape, like.dtype)
 
@@ -176,8 +174,6 @@ def _learned_as(original: Tensor, tensor: object, number: int) -> Tensor:
 
 
 # ---- the class of a parametrized module ----
-
-
 class _Parametrized:
     """The mixin of parametrized modules' classes."""
 
@@ -219,8 +215,6 @@ def _computed(name: str) -> property:
 
 
 # ---- for users ----
-
-
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:

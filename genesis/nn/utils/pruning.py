@@ -180,8 +180,6 @@ class PruningContainer(BasePruningMethod):
 
 
 # ---- methods ----
-
-
 class Identity(BasePruningMethod):
     """Prunes nothing: it brings a mask of ones.
 

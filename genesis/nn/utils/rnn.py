@@ -144,8 +144,6 @@ class PackedSequence(_Members):
 
 
 # ---- padding ----
-
-
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
@@ -199,8 +197,6 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
 
 
 # ---- packing ----
-
-
 def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
     """The sequences of a padded tensor (l, n, ..), or (n, l, ..) with `batch_first`, packed.
 
@@ -288,8 +284,6 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 # ---- what recurrent layers are given, and give back ----
-
-
 def padded(sequence: PackedSequence) -> tuple[Tensor, np.ndarray]:
     """The sequences as a layer takes them, (l, n, ..) from the longest to the shortest, and their lengths."""
     packing = sequence.packing

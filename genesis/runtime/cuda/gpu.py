@@ -79,7 +79,6 @@ class Gpu(Protocol):
         """The GPU's properties."""
 
     # ---- memory ----
-
     def free_and_total(self) -> tuple[int, int]:
         """The bytes that are free, and all there are."""
 
@@ -108,7 +107,6 @@ class Gpu(Protocol):
         """Fill with zeros."""
 
     # ---- order ----
-
     def mark(self, timed: bool = False, sleeping: bool = False, communicates: bool = False) -> Mark:
         """A mark in the stream behind all work so far, in the communication stream if requested.
 
@@ -142,7 +140,6 @@ class Gpu(Protocol):
         """The handle of the stream of what communicates."""
 
     # ---- kernels ----
-
     def load(self, image: Image, name: str) -> Loaded:
         """The function `name` of an image, ready to be launched. Raises RuntimeError if it cannot be loaded."""
 

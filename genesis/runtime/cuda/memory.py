@@ -39,7 +39,6 @@ class GpuMemory:
         self._pinned = _Pinned(gpu, self.wait)
 
     # ---- blocks ----
-
     def lend(self, owner: object, nbytes: int) -> int:
         """The address of a block that is returned when `owner` dies. Raises OutOfMemoryError."""
         with self.lock:
@@ -95,7 +94,6 @@ class GpuMemory:
             self._allocator.give(loan.address)
 
     # ---- copies ----
-
     def read(self, address: int, values: np.ndarray) -> None:
         """Copy from the GPU into a contiguous array, after all work submitted so far."""
         if not values.nbytes:

@@ -69,7 +69,6 @@ class RealGpu(Gpu):
                 "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", "L2_CACHE_SIZE", "WARP_SIZE", "INTEGRATED"))
 
     # ---- memory ----
-
     def free_and_total(self) -> tuple[int, int]:
         with self._context:
             free, total = driver_results(driver.cuMemGetInfo)
@@ -109,7 +108,6 @@ class RealGpu(Gpu):
         self._asked(driver.cuMemsetD8Async, address, 0, nbytes, self._stream)
 
     # ---- order ----
-
     def mark(self, timed: bool = False, sleeping: bool = False, communicates: bool = False) -> Mark:
         stream = self._stream_of(communicates)
         with self._context:
@@ -156,7 +154,6 @@ class RealGpu(Gpu):
         return self._communication_stream if communicates else self._stream
 
     # ---- kernels ----
-
     @functools.cached_property
     def has_blas(self) -> bool:  # type: ignore[override]
         return cublas_is_here()

@@ -73,7 +73,6 @@ class SimulatedGpu(Gpu):
         return Properties(self.name, *self.capability, self.total, self.processors, 8, 1 << 16, 48 << 10, 48 << 10, 0, 4, 1)
 
     # ---- memory ----
-
     def free_and_total(self) -> tuple[int, int]:
         return self.total - sum(len(block) for block in self._memory.values()), self.total
 
@@ -122,7 +121,6 @@ class SimulatedGpu(Gpu):
         self._bytes(address, nbytes)[:] = 0
 
     # ---- order ----
-
     def do(self, effect: Callable[[], object], communicates: bool = False) -> None:
         """Run an effect on a stream: now or, during a capture, whenever the graph is launched.
 
@@ -193,7 +191,6 @@ class SimulatedGpu(Gpu):
         return 1
 
     # ---- kernels ----
-
     def load(self, image: Image, name: str) -> Loaded:
         return image
 

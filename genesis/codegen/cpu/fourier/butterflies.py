@@ -76,7 +76,6 @@ class ComplexLanes:
         return self.builder.shuffle_vector(x, x, constants(I32, order))
 
     # ---- transforms ----
-
     def transform(self, xs: Sequence[ir.Value]) -> list[ir.Value]:
         """The transform of `radix` vectors."""
         n = len(xs)

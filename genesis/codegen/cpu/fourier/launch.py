@@ -113,7 +113,6 @@ class _Writer:
         self.reserved = 0  # bytes of the workspace for data between launches
 
     # ---- the three primitives ----
-
     def whole(self, source: StridedArray, target: StridedArray, axes: Sequence[int], scale: float) -> None:
         """Complex to complex, axis by axis: all but the first in place."""
         ordered = sorted(axes, reverse=True)
@@ -163,7 +162,6 @@ class _Writer:
             raise Refused
 
     # ---- one axis ----
-
     def _reads(self, source: StridedArray, axis: int) -> bool:
         """Whether the transform along an axis can read its source: columns, or contiguous lines."""
         inner = source.shape[axis + 1 :]
@@ -243,7 +241,6 @@ class _Writer:
                      columns=min(CHUNK, half.m), steps=(0, 0))
 
     # ---- launches ----
-
     def _scratch(self, shape: tuple[int, ...], line: int) -> StridedArray:
         """Workspace for an array whose lines along the last axis have a pitch of `line` numbers."""
         start, self.reserved = self.reserved, self.reserved + self._even(prod(shape[:-1]) * line) * self.size

@@ -133,8 +133,6 @@ def half(n: int, dtype: str, forward: bool, kind: str) -> Pass:
 
 
 # ---- long transforms (D. Bailey, "FFTs in external or hierarchical memory", 1990) ----
-
-
 @lru_cache(64)
 def rows_of(n: int, width: int) -> int:
     """The rows of a long transform's matrix, near the square root; 0 if there is none."""

@@ -117,7 +117,6 @@ class IRBuilder:
         return Value(VOID, "")
 
     # ---- memory ----
-
     def alloca(self, type_: Type, count: int = 1) -> Slot:
         """Memory on the stack, allocated at the function's entry: within a loop each iteration would grow the stack."""
         name = self._name()
@@ -148,7 +147,6 @@ class IRBuilder:
         self.block.lines.append(f"fence {ordering}")
 
     # ---- vectors ----
-
     def extract_element(self, vector: Value, index: Value) -> Value:
         return self._value(
             vector.type.element, f"extractelement {vector.type.text} {vector.text}, {index.type.text} {index.text}")
@@ -162,7 +160,6 @@ class IRBuilder:
             f"shufflevector {a.type.text} {a.text}, {b.type.text} {b.text}, {order.type.text} {order.text}"))
 
     # ---- blocks ----
-
     def append_basic_block(self, name: str) -> Block:
         return self.block.function.append_basic_block(name)
 
@@ -239,7 +236,6 @@ class IRBuilder:
             self.branch(after)
 
     # ---- loops, which carry values from round to round in registers ----
-
     @contextmanager
     def loop(self, starts: Sequence[Value], goes_on: Callable[..., Value]) -> Iterator[Carried]:
         """`while goes_on(*values):` around the body, which says what the values are in the next round."""

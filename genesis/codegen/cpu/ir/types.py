@@ -79,8 +79,6 @@ I1 = IntType(1)
 FLOATS = HALF, BFLOAT, FLOAT, DOUBLE
 
 # ---- values ----
-
-
 Operand = Any  # a value, or a number: a constant of the other operand's type
 
 

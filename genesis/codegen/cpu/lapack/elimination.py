@@ -93,7 +93,6 @@ class Factors:
         self.r.step("exchange", self.at(0, start), self.pivots, second - first, self.row, end - start, first)
 
     # ---- uses of the factors ----
-
     def after(self) -> None:
         """Begin a stage that follows the factorization."""
         self._part()

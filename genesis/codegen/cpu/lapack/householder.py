@@ -30,7 +30,6 @@ class Householder(TileFunctions):
         self.rows = rows
 
     # ---- one reflection ----
-
     @cached_property
     def squares(self) -> ir.Function:
         """`Real (n, x)`: the sum of squares."""
@@ -99,7 +98,6 @@ class Householder(TileFunctions):
         return beta * unscaled.get()
 
     # ---- a sweep over the matrix ----
-
     @cached_property
     def sweep(self) -> ir.Function:
         """`void (rows, columns, a, row, x, w, v, g)`: a -= v g^T, then w = x^T a, which may lie in g's place."""
@@ -151,7 +149,6 @@ class Householder(TileFunctions):
         return code.finish()
 
     # ---- QR ----
-
     @emitted
     def factor(
         self, code: ElementCode, m: i64, n: i64, source: ptr, a: ptr, row: i64, vectors: ptr, v_row: i64, scales: ptr, g: ptr
@@ -224,7 +221,6 @@ class Householder(TileFunctions):
         self.sweep(m, padded, q, row, vectors, g, vectors, g)
 
     # ---- tridiagonal form ----
-
     @emitted
     def mirror(self, code: ElementCode, n: i64, source: ptr, a: ptr, row: i64, place: ptr, upper: i64) -> None:
         """The symmetric matrix whose triangle is given, scaled by a power of two if its numbers are very large or small;
@@ -302,7 +298,6 @@ class Householder(TileFunctions):
                     other.set(first)
 
     # ---- memory ----
-
     def _padded(self, code: ElementCode, n: ir.Value) -> ir.Value:
         return (n + (self.width - 1)) & -self.width
 

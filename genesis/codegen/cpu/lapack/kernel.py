@@ -87,7 +87,6 @@ class _Kernel(WordKernel):
         return self._pointer(base + offset)
 
     # ---- the threads of BLAS ----
-
     def _limit(self, change: ir.Constant) -> None:
         """Begin or end the limit on them: the first user sets it, the last one restores what was before."""
         builder, words = self.builder, self.words
@@ -110,7 +109,6 @@ class _Kernel(WordKernel):
             builder.atomic_rmw("xchg", state, I64(0), "release")
 
     # ---- steps ----
-
     def _step(self, step: ir.Value) -> None:
         names = {number: name for number, name in enumerate(STEPS) if name in self.steps}
         for number in self.builder.cases(self.get(step), names):
@@ -229,7 +227,6 @@ class _Kernel(WordKernel):
             self.builder.store(value, self._part(element, part))
 
     # ---- functions of `tiles`, `panels`, `rows` and `householder` ----
-
     def _function(self, step: ir.Value, function: ir.Function) -> None:
         """{pointers, numbers}: call a function with them, each kind in the order of its parameters."""
         kinds = function.function_type.args
@@ -245,7 +242,6 @@ class _Kernel(WordKernel):
         self.householder.scale(count, self._address(step, 1), factor)
 
     # ---- determinants ----
-
     def _product(self, step: ir.Value) -> None:
         """{diagonal, exchanges, target, count, byte stride}: the product of pivots, with the sign of their exchanges."""
         total = self._over_pivots(step, lambda x: x)

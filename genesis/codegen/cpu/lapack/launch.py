@@ -81,8 +81,6 @@ def _is_taken(nodes: Sequence[Node], call: HostCall) -> bool:
 
 
 # ---- elimination ----
-
-
 def _eliminated(r: Recipe, lu: BatchPointer, n: int) -> BatchPointer:
     """Factor the transpose of the first operand into `lu`; returns the pivots."""
     pivots = r.integers(n)
@@ -156,8 +154,6 @@ def _lu_factor(r: Recipe, m: int, n: int) -> None:
 
 
 # ---- triangles ----
-
-
 def _solve_triangular(r: Recipe, n: int, _: int) -> None:
     """Solve T x = b by BLAS, which sees the transposes: x^T T^T = b^T."""
     a, b = r.operands
@@ -183,8 +179,6 @@ def _cholesky(r: Recipe, n: int, _: int) -> None:
 
 
 # ---- orthogonal factors ----
-
-
 def _qr(r: Recipe, m: int, n: int) -> None:
     k = min(m, n)
     inner = m if r.node.attrs["complete"] else k
@@ -241,8 +235,6 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
 
 
 # ---- eigenvalues, singular values ----
-
-
 def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callable[[], None]]:
     """The memory for a routine's real values from number `first` on, and the step that widens them into the result."""
     there = r.out.at(first * r.size)

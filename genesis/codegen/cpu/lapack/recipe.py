@@ -79,7 +79,6 @@ class Recipe:
         self.stages[-1].append([])
 
     # ---- memory ----
-
     def scratch(self, count: int, size: int = 0) -> BatchPointer:
         """Memory of each worker for `count` numbers of the dtype, or elements of `size` bytes."""
         per_worker = -(-max(count, 1) * (size or self.size) // ALIGNED) * ALIGNED
@@ -115,7 +114,6 @@ class Recipe:
         return struct.pack("<i", value)
 
     # ---- steps ----
-
     def step(self, kind: str, *words: BatchPointer | BlockWord) -> None:
         """A step of the kernel's with these words; see `kernel`."""
         flat: list[BlockWord] = [STEPS.index(kind)]

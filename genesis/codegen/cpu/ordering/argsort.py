@@ -56,7 +56,6 @@ class Argsort(RowKernel):
         self.sorting.positions(pairs, I64(0), self.words["n"], self._out(row))
 
     # ---- a row in blocks: its state has for each digit whether the pairs are in b, and whether they stay; then ends of keys
-
     def _counts(self, a: ir.Value, block: ir.Value | int) -> ir.Value:
         """The address of a block's counts: before the pairs, in reverse order of blocks."""
         block = I64(block) if isinstance(block, int) else block

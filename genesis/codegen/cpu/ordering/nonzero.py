@@ -30,7 +30,6 @@ class Nonzero(RowKernel):
     cost = 1
 
     # ---- the launches ----
-
     @classmethod
     def takes(cls, dtype: DType) -> bool:
         return has_keys(dtype) or dtype.name == "complex64"
@@ -59,7 +58,6 @@ class Nonzero(RowKernel):
         return LaunchPlan(launches, Scratch(0, 0, 0), memory, 0, words)
 
     # ---- the code ----
-
     def _hits(self, x: ir.Value) -> ir.Value:
         """Which elements are not zero; -0.0 is."""
         mask = self.builder.trunc(self.words["mask"], ir.IntType(8 * self.keys.size))

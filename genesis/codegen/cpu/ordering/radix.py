@@ -28,7 +28,6 @@ class Sorting(Functions):
         self.keys = keys
 
     # ---- elements ----
-
     @emitted
     def range(self, code: Code, source: ptr, first: i64, end: i64, ends: ptr, words: ptr) -> None:
         """The least and the greatest key of these elements, to two words."""
@@ -55,7 +54,6 @@ class Sorting(Functions):
             code.wide_store({0: position, 1: key}, code.at(target, i, keys.pair), keys.dtype, 2)
 
     # ---- pairs ----
-
     @emitted
     def positions(self, code: Code, pairs: ptr, first: i64, end: i64, out: ptr) -> None:
         """The positions of pairs."""
@@ -108,7 +106,6 @@ class Sorting(Functions):
                 self.copy_pair(code, source, j, target, builder.zext(code.get(slot, j - i, keys.type), I64))
 
     # ---- digits ----
-
     def digit(self, code: Code, pairs: ir.Value, index: ir.Value, byte: ir.Value) -> ir.Value:
         """A byte of a pair, as a digit."""
         return code.builder.zext(code.get(code.at(code.at(pairs, index, self.keys.pair), byte), 0, I8), I64)

@@ -83,7 +83,6 @@ class RowKernel(WordKernel):
         self.keys, self.sorting = keys, self.functions(self.module, keys)
 
     # ---- the launches ----
-
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of a launch's words, in order."""
@@ -154,7 +153,6 @@ class RowKernel(WordKernel):
         return [NativeLaunch(kernel, [block], rows.workers) for block in blocks]
 
     # ---- the code ----
-
     def text(self) -> str:
         """The module's text."""
         for number in self.builder.cases(self.words["step"], range(len(self.steps))):

@@ -156,8 +156,6 @@ def _evenly(extent: int, most: int, unit: int) -> int:
 
 
 # ---- how operands lie ----
-
-
 class Stored(NamedTuple):
     """Whether a matrix is stored transposed, and the distance between its stored rows; or, if neighbours make up runs of a
     length, `step` apart (see `offsets.py`), where its lines and its terms lie."""

@@ -57,7 +57,6 @@ class Number:
         return self.like(self.lanes.constant(self.dtype, value))
 
     # ---- arithmetic ----
-
     __add__, __sub__, __mul__, __truediv__ = _operator("add"), _operator("subtract"), _operator("multiply"), _operator("divide")
     __radd__, __rmul__ = __add__, __mul__
     __rsub__, __rtruediv__ = _operator("subtract", swapped=True), _operator("divide", swapped=True)
@@ -69,7 +68,6 @@ class Number:
         return self.like(self.lanes.absolute(self.value))
 
     # ---- comparison (into masks) and bits ----
-
     __lt__, __le__, __gt__, __ge__ = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
     equals, differs = _comparison("=="), _comparison("!=")
     __and__, __or__, __xor__ = _operator("logical_and"), _operator("logical_or"), _operator("logical_xor")

@@ -75,7 +75,6 @@ warp_min, block_min, column_min = _reductions(minimum)
 
 
 # ---- positions: the first NaN, or else the first of the greatest; a position of -1 stands for nothing ----
-
 @device_function
 def argmax_of(x: float, position: int, y: float, other: int) -> tuple[float, int]:
     """The greater of two values with its position."""

@@ -242,8 +242,6 @@ def distribute_module(
 
 
 # ---- shared code ----
-
-
 def _distribute(module: Module, mesh: DeviceMesh, placements: Mapping[str, Placement], src_data_rank: int | None) -> None:
     """Replace a module's parameters of these names by DTensors. Raises ValueError for an axis without equal parts."""
     for name, placement in placements.items():
