@@ -25,9 +25,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: builtins.bool | N
     return from_data.from_dlpack(x, device=device, copy=copy)
 
 
-def asarray(
-    obj: Any, /, *, dtype: DType | None = None, device: DeviceLike = None, copy: builtins.bool | None = None
-) -> Tensor:
+def asarray(obj: Any, /, *, dtype: DType | None = None, device: DeviceLike = None, copy: builtins.bool | None = None) -> Tensor:
     """An array of numbers, of nested sequences, or of another array, whose memory it may share unless `copy` is true.
 
     Raises ValueError where `copy` is false and a copy cannot be avoided.

@@ -70,8 +70,7 @@ cos, cosh, exp, expm1 = map(unary, ("cos", "cosh", "exp", "expm1"))
 isfinite, isinf, isnan = map(unary, ("isfinite", "isinf", "isnan"))
 log, log1p, log2, log10 = map(unary, ("log", "log1p", "log2", "log10"))
 negative, positive, reciprocal = unary("negative", "neg"), unary("positive"), unary("reciprocal")
-signbit, sin, sinh, square, sqrt, tan, tanh = map(
-    unary, ("signbit", "sin", "sinh", "square", "sqrt", "tan", "tanh"))
+signbit, sin, sinh, square, sqrt, tan, tanh = map(unary, ("signbit", "sin", "sinh", "square", "sqrt", "tan", "tanh"))
 
 # ---- of two ----
 add, subtract, multiply = _binary("add"), _binary("subtract", "sub"), _binary("multiply", "mul")

@@ -72,8 +72,7 @@ def trace(x: _Tensor, /, *, offset: int = 0, dtype: _DType | None = None) -> _Te
     return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
-det, inv, eigvalsh, svdvals = (
-    _unary(name, home=_linalg, module=__name__) for name in ("det", "inv", "eigvalsh", "svdvals"))
+det, inv, eigvalsh, svdvals = (_unary(name, home=_linalg, module=__name__) for name in ("det", "inv", "eigvalsh", "svdvals"))
 
 
 def slogdet(x: _Tensor, /) -> tuple[_Tensor, _Tensor]:

@@ -125,8 +125,6 @@ def cumulative_prod(
     return _begun(ops.cumprod(x, axis, dtype=_total(x, dtype)), axis, 1, include_initial)
 
 
-def diff(
-    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
-) -> Tensor:
+def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The differences of neighbours along `axis`, taken `n` times."""
     return ops.diff(x, n, axis, prepend, append)

@@ -209,9 +209,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
             _brought_back(before)
 
 
-def _brought_back(
-    before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None, Storage | None, str | None]]
-) -> None:
+def _brought_back(before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None, Storage | None, str | None]]) -> None:
     for tensor, array, base, layout, storage, element_map in before:
         tensor._array, tensor._base, tensor._layout, tensor._storage = array, base, layout, storage
         tensor._element_map = element_map

@@ -35,9 +35,7 @@ class _Handles(RemovableHandle):
             handle.remove()
 
 
-def register_multi_grad_hook(
-    tensors: Sequence[Tensor], fn: Callable[..., object], *, mode: str = "all"
-) -> RemovableHandle:
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., object], *, mode: str = "all") -> RemovableHandle:
     """Call `fn` in backward with the list of the tensors' gradients once all are computed; "any": with the first one.
 
     Gradients that a `backward()` does not compute are None. Raises ValueError for another mode.

@@ -152,9 +152,7 @@ class _Check:
         if not self.wanted:
             raise ValueError(f"{name}: none of the {len(arguments)} inputs requires a gradient; set requires_grad on one")
         self.devices = [array_of(a).device if isinstance(a, Tensor) else None for a in arguments]
-        self.point = [
-            _parts(a.numpy(force=True)) if isinstance(a, Tensor) and a.dtype.category >= 2 else a for a in arguments
-        ]
+        self.point = [_parts(a.numpy(force=True)) if isinstance(a, Tensor) and a.dtype.category >= 2 else a for a in arguments]
         self.complex = [isinstance(a, Tensor) and a.dtype.is_complex for a in arguments]
 
     def run(self, moved: Mapping[int, np.ndarray] | None = None) -> tuple[list[Tensor], list[Tensor]]:

@@ -297,9 +297,7 @@ def _check_like(name: str, target: Tensor, tensor: Tensor) -> None:
         raise ArgumentError(f"{name}: {found}; want the same shape and dtype")
 
 
-def _root(
-    name: str, tensors: Sequence[Tensor] | None, own: ProcessGroup, of_all: int | None, of_group: int | None
-) -> int:
+def _root(name: str, tensors: Sequence[Tensor] | None, own: ProcessGroup, of_all: int | None, of_group: int | None) -> int:
     """The root's rank in the group; only the root passes a list."""
     root = root_of(own, of_all, of_group)
     here = own.rank() == root

@@ -18,9 +18,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
-def init_device_mesh(
-    device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None
-) -> DeviceMesh:
+def init_device_mesh(device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None) -> DeviceMesh:
     """All ranks in a mesh of a shape, in row-major order. All ranks must call it.
 
     It calls `init_process_group` if necessary, with "nccl" for "cuda". Raises ValueError for a device without communication,

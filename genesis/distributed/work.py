@@ -50,9 +50,7 @@ class Work:
 class Message(Work):
     """A message's handle: the result of `isend` and `irecv`."""
 
-    def __init__(
-        self, request: Any, finish: Callable[[Any], None], said: str, timeout: float, others: Sequence[int]
-    ) -> None:
+    def __init__(self, request: Any, finish: Callable[[Any], None], said: str, timeout: float, others: Sequence[int]) -> None:
         super().__init__()
         self._others = others  # possible peers, by global rank
         self.status = mpi.library().Status()

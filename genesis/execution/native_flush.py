@@ -88,9 +88,7 @@ class NativeFlush:
     arrays that somebody holds differ, or others own the memory for results.
     """
 
-    def __init__(
-        self, trace: Trace, plan: Plan, pool: ResultPool, arrays: Sequence[Array], handles: Sequence[Array]
-    ) -> None:
+    def __init__(self, trace: Trace, plan: Plan, pool: ResultPool, arrays: Sequence[Array], handles: Sequence[Array]) -> None:
         self._code = code = Instructions(1, (Array, Memory, Buffer, Trace))
         self._trace, self._plan = Register(0), code.keep(plan)
         self._device, self._program = trace.device, cast(NativeProgram, plan.segments[0].program)

@@ -83,8 +83,7 @@ def _read_while_busy(trace: Trace, array: Array) -> Memory:
 
 def _kept(trace: Trace, array: Array) -> Memory | None:
     """What a tensor that holds `array`, which is lost, had before, and gets back; None if no tensor does."""
-    former = [before for tensor, before, _ in reversed(trace.written)
-              if not isinstance(before, int) and tensor._array is array]
+    former = [before for tensor, before, _ in reversed(trace.written) if not isinstance(before, int) and tensor._array is array]
     pending = [before for before in former if before.memory is None]
     computed = _computed_by_twin(trace, pending) if pending else {}
     return next(filter(None, [before.memory or computed.get(before.index) for before in former]), None)

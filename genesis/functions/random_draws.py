@@ -191,9 +191,7 @@ def drawn_pairs(shape: Sequence[int], dtype: DType, device: Device, generator: G
     return from_values(sequential_draws.normal_pairs(words, numel(tuple(shape))).reshape(shape), float64, device)
 
 
-def chosen(
-    shape: Sequence[int], p: float, dtype: DType, device: Device = CPU, generator: Generator | None = None
-) -> Tensor:
+def chosen(shape: Sequence[int], p: float, dtype: DType, device: Device = CPU, generator: Generator | None = None) -> Tensor:
     """1 with the probability `p`, 0 otherwise."""
     words = stream(device, generator)
     if words is not None:

@@ -75,9 +75,7 @@ def linspace(
     return _rounded("linspace", _spaced("linspace", start, end, steps, dtype, device), dtype, device, requires_grad)
 
 
-def _spaced(
-    name: str, start: Operand, end: Operand, steps: int, dtype: DType | None, device: DeviceLike,
-) -> Tensor:
+def _spaced(name: str, start: Operand, end: Operand, steps: int, dtype: DType | None, device: DeviceLike) -> Tensor:
     """Evenly spaced numbers in float64 or complex128. Integers, and what is rounded to float32, have ends of that dtype and
     are computed from the nearer one. Ends that are tensors are not read.
 

@@ -138,8 +138,7 @@ def unique(
             results[1] = results[1].scatter(0, order, results[1]).reshape(input.shape)
         return results[0] if len(results) == 1 else tuple(results)
     unique_of: Callable[..., Any] = np.unique  # NumPy's overloads need literal flags
-    found = unique_of(
-        values_of(input), return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False)
+    found = unique_of(values_of(input), return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False)
     values, *more = found if return_inverse or return_counts else (found,)
     if return_inverse:
         more[0] = more[0].reshape(input.shape if dim is None else -1)
@@ -168,9 +167,7 @@ def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
         axis += index.ndim if index.dtype.name == "bool" else 1
 
 
-def _along(
-    name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, wrap: bool = False
-) -> Tensor:
+def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, wrap: bool = False) -> Tensor:
     """`input` with `source` written or added at the positions `index` along `dim`; `wrap` allows negative ones."""
     if not input.ndim:
         source = source.reshape(1) if source.numel() == 1 else source

@@ -56,9 +56,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @overridable_method
 @keywords(sections="indices_or_sections", indices="indices_or_sections")
-def tensor_split(
-    input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0
-) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views along `dim`: a number of nearly equal ones, or cut before the indices in a list.
 
     >>> genesis.tensor_split(genesis.arange(5), 2)

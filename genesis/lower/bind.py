@@ -181,9 +181,7 @@ def _stepping(axes: Sequence[Axis], lanes: Sequence[int], accesses: Sequence[_Ac
             for lane in lanes if lane != short and 1 < strides[lane] <= MOST_STRIDE}
 
 
-def _lane_score(
-    axes: Sequence[Axis], accesses: Sequence[_Access], unroll: bool, stepping: Collection[int], axis: int
-) -> float:
+def _lane_score(axes: Sequence[Axis], accesses: Sequence[_Access], unroll: bool, stepping: Collection[int], axis: int) -> float:
     """The score of `axis` as lanes: by contiguous accesses, and by short strides if it is `stepping` over a short axis."""
     extent, reduced = axes[axis]
     steps = [(weight, strides[axis]) for weight, strides in accesses]

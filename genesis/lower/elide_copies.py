@@ -32,9 +32,7 @@ def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collec
     return [stage for stage in result if stage]
 
 
-def _copied(
-    nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]
-) -> Iterator[tuple[Product, KernelCall]]:
+def _copied(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> Iterator[tuple[Product, KernelCall]]:
     """Pairs of a product and the copy that is its only reader, where nothing else writes to the copy's target."""
     calls = [call for stage in stages for call in stage]
     writers = Counter(value for call in calls for value in call.writes)

@@ -153,9 +153,7 @@ class _Program:
             wrote and span == self.spans[value] for span, wrote, _ in beside.get(self.spans[value].memory, ()))]
         self.overwritten = donor[0] if donor else self.overwritten
 
-    def _check_beside(
-        self, touched: Sequence[Footprint], beside: dict[tuple[str, int], list[tuple[Span, bool, int]]]
-    ) -> None:
+    def _check_beside(self, touched: Sequence[Footprint], beside: dict[tuple[str, int], list[tuple[Span, bool, int]]]) -> None:
         """Nothing that one call of a stage writes is touched by another; `beside` takes what this call touches."""
         missing = [each.value for each in touched if each.value not in self.spans]
         if missing:

@@ -41,9 +41,7 @@ def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
     return call(OPERATIONS["cat"], ([found.to(int64), last], -1))
 
 
-def _counts(
-    name: str, plane: Shape, sizes: Shape, output_size: PerAxis | None, output_ratio: Ratios | None
-) -> Shape:
+def _counts(name: str, plane: Shape, sizes: Shape, output_size: PerAxis | None, output_ratio: Ratios | None) -> Shape:
     """The number of windows along each axis."""
     if output_size is not None:
         counts = per_axis(name, "output_size", output_size, len(plane))

@@ -100,9 +100,7 @@ class BatchNorm(_Norm):
     _version = 2  # version 1 had no num_batches_tracked
     _ranks = property(lambda self: (2, 3) if self._axes == 1 else (self._axes + 2,))
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: Attributes, *others: Any
-    ) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: Attributes, *others: Any) -> None:
         key = f"{prefix}num_batches_tracked"
         if local_metadata.get("version", 0) < 2 and self.num_batches_tracked is not None and key not in state_dict:
             state_dict[key] = self.num_batches_tracked

@@ -118,9 +118,7 @@ class UninitializedTensorMixin(Tensor):
     is_leaf = property(lambda self: True)
     grad = property(lambda self: self._grad, Tensor.grad.fset)  # type: ignore[attr-defined]
 
-    def materialize(
-        self, shape: int | tuple[int, ...], device: DeviceLike = None, dtype: DType | None = None
-    ) -> None:
+    def materialize(self, shape: int | tuple[int, ...], device: DeviceLike = None, dtype: DType | None = None) -> None:
         """Become a parameter or buffer of this shape, with uninitialized elements."""
         own_device, own_dtype = self._kept
         self._hold(empty(

@@ -159,8 +159,7 @@ class _Model:
             kind, shape = self._type(self._nodes[index].dtype, index), self._dynamic.result_shape(index)
             outputs.append(helper.make_tensor_value_info(name, kind, shape))
         graph = helper.make_graph(self._operators, "genesis", self._inputs, outputs, self._constants)
-        return helper.make_model(
-            graph, producer_name="genesis", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+        return helper.make_model(graph, producer_name="genesis", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
 
     def _whole_calls(self) -> dict[int, Operator]:
         """The calls that become one operator, by their only value with readers outside the call."""

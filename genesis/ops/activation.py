@@ -112,16 +112,12 @@ elu = _activation(
     "elu", lambda input, alpha=1.0: where(input > 0, input, _scaled(alpha, input, expm1(where(input > 0, 0, input)))),
     "x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016).",
 )
-celu = _activation(
-    "celu", _celu, "x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017).", method=True,
-)
+celu = _activation("celu", _celu, "x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron, 2017).", method=True)
 selu = _activation(
     "selu", lambda input: 1.0507009873554804934193349852946 * elu(input, 1.6732632423543772848170429916717),
     "1.0507 * elu(x, 1.6733) (Klambauer et al., 2017).", method=True,
 )
-logsigmoid = _activation(
-    "logsigmoid", lambda input: -log1pexp(-input), "log(sigmoid(x)), without overflow.", in_place=False,
-)
+logsigmoid = _activation("logsigmoid", lambda input: -log1pexp(-input), "log(sigmoid(x)), without overflow.", in_place=False)
 mish = _activation("mish", lambda input: input * tanh(softplus(input)), "x * tanh(softplus(x)) (Misra, 2020).")
 softsign = _activation(  # integers are summed as integers, as in PyTorch
     "softsign", lambda input: cast(widened(input) / (1 + abs(widened(input))), floating_dtype(input.dtype)), "x / (1 + |x|).",

@@ -178,8 +178,7 @@ def _floating(input: Value) -> Value:
 deg2rad = formula("deg2rad", lambda input: _floating(input) * (pi / 180), ref=np.deg2rad, in_place=True)
 rad2deg = formula("rad2deg", lambda input: _floating(input) * (180 / pi), ref=np.rad2deg, in_place=True)
 frac = formula("frac", lambda input: input - trunc(input), "The part behind the point, `x - trunc(x)`.", in_place=True)
-positive = formula(
-    "positive", lambda input: input, "`input` as it is.", takes_complex=True, shares=lambda input: (input, []))
+positive = formula("positive", lambda input: input, "`input` as it is.", takes_complex=True, shares=lambda input: (input, []))
 isposinf = formula("isposinf", lambda input: input == float("inf"), "Whether x is inf.")
 isneginf = formula("isneginf", lambda input: input == float("-inf"), "Whether x is -inf.")
 isreal = formula(

@@ -193,9 +193,7 @@ def all_gather(input: Value, sizes: tuple[int, ...] | None = None, group: int = 
 
 
 @row_of("all_gather_transient")
-def all_gather_transient(
-    input: Value, sizes: tuple[int, ...] | None = None, again: int | None = None, group: int = 0
-) -> Value:
+def all_gather_transient(input: Value, sizes: tuple[int, ...] | None = None, again: int | None = None, group: int = 0) -> Value:
     """`all_gather` whose result is not saved for backward: backward gathers it again, from the same ranks, or from the parts
     that the ranks of group `again` keep.
     """

@@ -123,6 +123,4 @@ def _slice(z: Parts, axis: int, start: int, end: int) -> Parts:
 @_rule("matmul")
 def _matmul(node: Node, z: Parts, w: Parts) -> Parts:
     only = node.attrs.get("only", "")
-    return Parts(
-        product(z.x, w.x, only) - product(z.y, w.y, only), product(z.x, w.y, only) + product(z.y, w.x, only)
-    )
+    return Parts(product(z.x, w.x, only) - product(z.y, w.y, only), product(z.x, w.y, only) + product(z.y, w.x, only))

@@ -58,9 +58,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
 
 
 @composite("huber_loss", 2, method=False, autocast="float32", namespace="nn.functional")
-def huber_loss(
-    input: Value, target: Value, reduction: str = "mean", delta: float = 1.0, weight: Value | None = None
-) -> Value:
+def huber_loss(input: Value, target: Value, reduction: str = "mean", delta: float = 1.0, weight: Value | None = None) -> Value:
     """d^2 / 2 where |d| < delta, delta * (|d| - delta / 2) elsewhere, of d = input - target (Huber, 1964).
 
     `weight`, of the input's shape, scales each loss; the mean divides by their number, not by the weights.

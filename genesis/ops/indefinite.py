@@ -108,8 +108,7 @@ def ldl_solve(LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) ->
     first, second = promoted(LD, B)
     data, b = matrices("ldl_solve", first, square=True), widened(second)
     if pivots.shape != data.shape[:-1] or b.ndim < 2 or b.shape[-2] != data.shape[-1]:
-        raise ValueError(
-            f"ldl_solve: shapes {LD.shape}, {pivots.shape} and {B.shape}; want (.., n, n), (.., n) and (.., n, k)")
+        raise ValueError(f"ldl_solve: shapes {LD.shape}, {pivots.shape} and {B.shape}; want (.., n, n), (.., n) and (.., n, k)")
     lead = broadcast_shapes("ldl_solve", data.shape[:-2], b.shape[:-2])
     data, b = (expand(v, (*lead, *v.shape[-2:])) for v in (data, b))
     found = _solve_value(data, expand(pivots, (*lead, pivots.shape[-1])), b, _hermitian(b, hermitian))

@@ -184,9 +184,7 @@ def parameter_names(operation: Operation) -> tuple[str, ...]:
     return (*signature_of(operation).parameters,)
 
 
-def in_positions(
-    operation: Operation, arguments: Sequence[Any], attributes: Attributes
-) -> tuple[Sequence[Any], Attributes]:
+def in_positions(operation: Operation, arguments: Sequence[Any], attributes: Attributes) -> tuple[Sequence[Any], Attributes]:
     """The arguments of a call with those by keyword at their positions, where the parameters between have plain defaults."""
     after = _parameters_after(operation, len(arguments), tuple(attributes))
     if after is None:

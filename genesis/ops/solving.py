@@ -192,9 +192,7 @@ def _tolerances(x: Value, atol: Value | float | None, rtol: Value | float | None
 
 
 @composite("pinv", (0, 1, 2), namespace="linalg", aliases=("pinverse",), keywords={"rcond": "rtol"}, takes_complex=True)
-def pinv(
-    A: Value, *, atol: Value | float | None = None, rtol: Value | float | None = None, hermitian: bool = False
-) -> Value:
+def pinv(A: Value, *, atol: Value | float | None = None, rtol: Value | float | None = None, hermitian: bool = False) -> Value:
     """The pseudo-inverses of matrices (.., m, n) (Moore, 1920; Penrose, 1955).
 
     Singular values up to max(`atol`, `rtol` times the greatest) count as zeros. Both are numbers, or one per matrix; `rtol`
@@ -251,10 +249,7 @@ def _slogdet_grad(g: Value, y: Value, a: Value) -> Value:
 primitive("cofactors", "host", grad=_cofactors_grad, reference=_cofactors_reference)
 primitive("det", "host", grad=lambda g, y, a: reshape_value(g, (*g.shape, 1, 1)) * _node("cofactors", a),
           reference=lambda node, a: lapack("det", a)[0], contiguous=True)
-primitive(
-    "slogdet", "host", grad=_slogdet_grad, reference=lambda node, a: np.stack(lapack("slogdet", a), -1),
-    contiguous=True,
-)
+primitive("slogdet", "host", grad=_slogdet_grad, reference=lambda node, a: np.stack(lapack("slogdet", a), -1), contiguous=True)
 
 
 @composite("det", namespace="linalg", takes_complex=True)

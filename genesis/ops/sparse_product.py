@@ -49,5 +49,4 @@ def csr_matmul(pointers: Value, rows: Value, columns: Value, values: Value, dens
     """The CSR matrix (`values`, `rows` and `columns` (n,); row i starts at `pointers[i]`) times `dense`."""
     extent = pointers.shape[0] - 1
     columns = check_index("matmul", columns, dense.shape[0], wrap=False)
-    return values.graph.add(
-        "csr_matmul", (pointers, rows, columns, values, dense), (extent, dense.shape[1]), dense.dtype)
+    return values.graph.add("csr_matmul", (pointers, rows, columns, values, dense), (extent, dense.shape[1]), dense.dtype)

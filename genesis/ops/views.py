@@ -130,8 +130,7 @@ for _name, _rule in [*LAYOUT_RULES.items()]:
     view_operation(_name, _rule, keywords={"size": "shape"} if _name in ("view", "expand") else {})
 LAYOUT_RULES["view_at"] = _layout_at
 view_operation("slice", slice_layout, method=False)
-view_operation(
-    "transpose", transpose_layout, aliases=("swapaxes", "swapdims"), keywords={"axis0": "dim0", "axis1": "dim1"})
+view_operation("transpose", transpose_layout, aliases=("swapaxes", "swapdims"), keywords={"axis0": "dim0", "axis1": "dim1"})
 view_operation("flip", flip_layout, is_view=False)
 view_operation("narrow_copy", narrow_layout, is_view=False)
 view_operation("reshape_copy", LAYOUT_RULES["reshape"], is_view=False, method=False, public=False)

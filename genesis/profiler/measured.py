@@ -76,8 +76,7 @@ def sites_of(plan: Plan, trace: Trace) -> dict[int, Site]:
         call = source.call_at(position)
         operation = trace.nodes[origin].op if call is None else _operation(call[-1][0], source.nodes[position])
         line = None if trace.nodes[origin].op in ENTERED else source.line_of(position)
-        known[index] = Site(line, names.path(trace.scope_of(origin)), operation,
-                            trace.nodes[origin].origin >= 0)
+        known[index] = Site(line, names.path(trace.scope_of(origin)), operation, trace.nodes[origin].origin >= 0)
     return known
 
 

@@ -171,8 +171,7 @@ class _Joined:
                     reason = _CHANGING.get(slots[slot][0], "a number changes from call to call")
                     raise ExportError(f"export: {reason}{_at(line)}")
                 self.numbers.append(program.numbers[slot])
-                at[index] = self._add(
-                    Node("scalar", (), {**node.attrs, "slot": len(self.numbers) - 1}, (), node.dtype), line)
+                at[index] = self._add(Node("scalar", (), {**node.attrs, "slot": len(self.numbers) - 1}, (), node.dtype), line)
             else:
                 inputs_here = tuple([at[i] for i in node.inputs])
                 at[index] = self._add(Node(node.op, inputs_here, node.attrs, node.shape, node.dtype), line)
@@ -247,8 +246,7 @@ class _Joined:
     def _result(self, description: tuple[str, Any], outputs: list[int]) -> Spec:
         how, what = description
         if how in ("made", "found"):
-            node = self._made(what) if how == "made" else self._tensor(
-                find(what, self._recorder.arguments.leaves), what)
+            node = self._made(what) if how == "made" else self._tensor(find(what, self._recorder.arguments.leaves), what)
             outputs.append(node)
             return ["tensor", len(outputs) - 1]
         if how == "same":

@@ -229,9 +229,7 @@ class _Weights:
         return start
 
 
-def _interface(
-    lowered: Lowered, graph: CallGraph, variant: Variant, weights: _Weights, state: dict[str, Tensor]
-) -> Interface:
+def _interface(lowered: Lowered, graph: CallGraph, variant: Variant, weights: _Weights, state: dict[str, Tensor]) -> Interface:
     nodes, locations = lowered.nodes, lowered.schedule.locations
     by_node = {one.node: one for one in graph.inputs}
     inputs: list[int | None] = []

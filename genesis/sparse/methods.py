@@ -188,11 +188,9 @@ _of_sparse("_nnz", "sparse", "The number of elements.", lambda x: x._elements.sh
 _of_sparse("is_coalesced", "sparse_coo", "Whether positions are known to be in order and different.", lambda x: x._is_coalesced)
 _of_sparse("coalesce", "sparse_coo", "The tensor with its positions in order, each once.", _coalesced)
 _of_sparse("crow_indices", "sparse_csr sparse_bsr", "Where each row begins, (rows + 1,).", lambda x: x._pointers)
-_of_sparse("col_indices", "sparse_csr sparse_bsr", "The column of each element, or block, (n,).",
-           lambda x: x._positions[1])
+_of_sparse("col_indices", "sparse_csr sparse_bsr", "The column of each element, or block, (n,).", lambda x: x._positions[1])
 _of_sparse("ccol_indices", "sparse_csc sparse_bsc", "Where each column begins, (columns + 1,).", lambda x: x._pointers)
-_of_sparse("row_indices", "sparse_csc sparse_bsc", "The row of each element, or block, (n,).",
-           lambda x: x._positions[0])
+_of_sparse("row_indices", "sparse_csc sparse_bsc", "The row of each element, or block, (n,).", lambda x: x._positions[0])
 
 
 @attribute

@@ -128,9 +128,7 @@ class SummaryWriter:
         made = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=_png(image.astype(np.uint8)))
         self._add(Summary.Value(tag=tag, image=made), global_step, walltime)
 
-    def add_text(
-        self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
-    ) -> None:
+    def add_text(self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None) -> None:
         """A text, in Markdown."""
         metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
         text = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()],

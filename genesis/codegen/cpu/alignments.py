@@ -40,9 +40,7 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
     return [KernelSource(name, f"{name} {width}", partial(_text, name, node.dtype.name, width, node.op == "ctc_posterior"))]
 
 
-def launches(
-    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
-) -> list[NativeLaunch]:
+def launches(nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int) -> list[NativeLaunch]:
     """The launch of a call, whose operands are contiguous."""
     node, width = nodes[call.node], lanes_of("float64")
     operands = [slots.address(base, layout.offset * nodes[base].dtype.itemsize) for base, layout in call.operands]

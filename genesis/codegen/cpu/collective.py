@@ -19,9 +19,7 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
     return [collective_source()]
 
 
-def launches(
-    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
-) -> list[NativeLaunch]:
+def launches(nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int) -> list[NativeLaunch]:
     """The launches of a call, on row-major operands: those that start it, and those that wait for it."""
     blocks = slots.once(("collective", call.node), lambda: _blocks(nodes[call.node], call, slots))
     how = {"start": STARTS, "wait": AWAITS, "": STARTS | AWAITS}[call.phase]

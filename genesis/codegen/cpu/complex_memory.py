@@ -33,9 +33,7 @@ def load_pair(
     return Pair(*[lanes.gather(start, lanes.add(at, k), part, mask) for k in (0, 1)])
 
 
-def store_pair(
-    lanes: Lanes, z: Pair, start: ir.Value, stride: int | ir.Value, dtype: str, mask: ir.Value | None
-) -> None:
+def store_pair(lanes: Lanes, z: Pair, start: ir.Value, stride: int | ir.Value, dtype: str, mask: ir.Value | None) -> None:
     """Store a number for each lane, `stride` apart from `start` on; adjacent ones take `Lanes.wide_store`."""
     part = PART[dtype]
     if stride == 0:

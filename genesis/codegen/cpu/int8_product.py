@@ -36,9 +36,7 @@ def sources(nodes: Sequence[Node], call: HostCall) -> list[KernelSource]:
     return [_quantize_source(), _product_source(len(call.operands) > 3)]
 
 
-def launches(
-    nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int
-) -> list[NativeLaunch]:
+def launches(nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: Addresses, threads: int) -> list[NativeLaunch]:
     """The two launches of a call; products of a batch, each with weights of its own, are blocks of them."""
     *batch, rows, columns = nodes[call.node].shape
     count, terms = numel(batch), call.operands[0][1].shape[-1]

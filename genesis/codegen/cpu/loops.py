@@ -46,9 +46,7 @@ def combine_source(dtype: str) -> KernelSource:
 LOOP = KernelSource("genesis_loop", "genesis_loop", loop_ir)
 
 
-def loop_launches(
-    nodes: Sequence[Node], loop: Loop, slots: SlotMap, addresses: Addresses, threads: int
-) -> list[NativeLaunch]:
+def loop_launches(nodes: Sequence[Node], loop: Loop, slots: SlotMap, addresses: Addresses, threads: int) -> list[NativeLaunch]:
     """The launch of a loop by up to `threads` workers, and the launches that combine partial sums."""
     # Scores are never fully materialized: gradients of 4096 tokens of 64 numbers take 16 MB beside the operands, not 200.
     workers = min(threads, loop.partials or loop.tiles)

@@ -45,9 +45,7 @@ def _store_half(b: ir.IRBuilder, x: ir.Value, pointer: ir.Value, half: int, stor
     return left, at
 
 
-def store_apart(
-    b: ir.IRBuilder, values: Mapping[int, ir.Value], pointer: ir.Value, stride: int, mask: ir.Value | None
-) -> None:
+def store_apart(b: ir.IRBuilder, values: Mapping[int, ir.Value], pointer: ir.Value, stride: int, mask: ir.Value | None) -> None:
     """Store each lane of `values[offset]`, `stride` elements apart, by itself."""
     for lane in range(next(iter(values.values())).type.count):
         with nullcontext() if mask is None else b.if_then(b.extract_element(mask, I32(lane))):

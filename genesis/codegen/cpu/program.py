@@ -148,9 +148,7 @@ def _blocks(calls: Sequence[KernelCall]) -> dict[int, int]:
     return blocks_of(calls[0].kernel, [min(extents) for extents in zip(*(call.extents for call in calls), strict=True)])
 
 
-def _kernel_launches(
-    calls: Sequence[KernelCall], slots: SlotMap, addresses: Addresses, threads: int
-) -> list[NativeLaunch]:
+def _kernel_launches(calls: Sequence[KernelCall], slots: SlotMap, addresses: Addresses, threads: int) -> list[NativeLaunch]:
     kernel = calls[0].kernel
     cost = sum(_cost(call) for call in calls)
     # Waking the team takes 2 us, from sleep 20: a small step's largest kernel took 7.1 us with it, 5.4 alone.
@@ -213,9 +211,7 @@ def _block(
     return Block(words, shares if kernel.has_totals else items)
 
 
-def _product_launch(
-    nodes: Sequence[Node], call: Product, slots: SlotMap, addresses: Addresses, threads: int
-) -> NativeLaunch:
+def _product_launch(nodes: Sequence[Node], call: Product, slots: SlotMap, addresses: Addresses, threads: int) -> NativeLaunch:
     dtype = product.operand_dtype(nodes, call)
     m, n, k = call.extents
     products = numel(call.batch)

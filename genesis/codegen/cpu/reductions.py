@@ -35,9 +35,7 @@ class Accumulator:
     """A running reduction on the stack, of vectors or (not `varying`) of scalars; `arg` reductions keep positions too, as
     integers of dtype `at`, which come in order or not."""
 
-    def __init__(
-        self, lanes: Lanes, name: str, dtype: str, varying: bool, at: str = "int64", in_order: bool = True
-    ) -> None:
+    def __init__(self, lanes: Lanes, name: str, dtype: str, varying: bool, at: str = "int64", in_order: bool = True) -> None:
         self.lanes = lanes
         self.name = name
         self.dtype = dtype

@@ -66,9 +66,7 @@ class _Square:
         align = self.word.width // 8
         self.builder.store(self.builder.load(source, align=align, typ=one), target, align=align)
 
-    def move(
-        self, source: ir.Value, distance: ir.Value, target: ir.Value, pitch: ir.Value, past_caches: ir.Value
-    ) -> None:
+    def move(self, source: ir.Value, distance: ir.Value, target: ir.Value, pitch: ir.Value, past_caches: ir.Value) -> None:
         """Transpose one square; past the caches if requested and if each target line is a whole cache line."""
         b, align = self.builder, self.word.width // 8
         zero = I64(0)

@@ -108,9 +108,7 @@ def _base(nest: Nest, i: Instruction) -> ir.Value:
     return nest.once(0, ("tile", id(i)), base)
 
 
-def _transpose(
-    nest: Nest, i: Instruction, source: _Matrix, target: _Matrix, extents: tuple[ir.Value, ir.Value],
-) -> None:
+def _transpose(nest: Nest, i: Instruction, source: _Matrix, target: _Matrix, extents: tuple[ir.Value, ir.Value]) -> None:
     """Transpose `source` to `target`; `extents` are the source's."""
     assert i.access is not None
     streams = nest.streams.get(i.access.pointer, I64(0)) if i.name == "store" else I64(0)

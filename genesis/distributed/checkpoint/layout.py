@@ -34,9 +34,7 @@ def part_of(value: Tensor) -> Part:
     return Part(value, (0,) * value.ndim, tuple(value.shape))
 
 
-def leaves(
-    state: Mapping[str, Any], before: tuple[str, ...] = ()
-) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+def leaves(state: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """(path, its dictionary, its key there) of all values in nested dictionaries and lists of dictionaries.
 
     Raises TypeError for keys other than strings, and ValueError for two values at one path.

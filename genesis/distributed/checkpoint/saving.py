@@ -84,9 +84,7 @@ def _directory(checkpoint_id: Any, writer: FileSystemWriter | None, planner: Def
 class _Save:
     """A save that the ranks have agreed on: this rank's parts, and the common metadata."""
 
-    def __init__(
-        self, directory: Path, group: ProcessGroup | None, own: list[np.ndarray], metadata: dict[str, Any]
-    ) -> None:
+    def __init__(self, directory: Path, group: ProcessGroup | None, own: list[np.ndarray], metadata: dict[str, Any]) -> None:
         self.directory, self.own, self.name, self.metadata = directory, own, metadata["save"], metadata
         self.rank, self.ranks, self.seconds = (0, 1, 0.0) if group is None else (
             group.rank(), group.size(), group.handle.timeout)

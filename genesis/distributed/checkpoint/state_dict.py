@@ -30,14 +30,11 @@ def get_model_state_dict(
     found, tensors = getattr(bare, "sharded_state_dict", bare.state_dict)(), _tensors(bare, options)
     frozen = {name for name, p in tensors.items() if _is_frozen(p)} if options.ignore_frozen_params else ()
     wanted = {name: _name_of(name, bare, submodules, options) for name in found if name not in frozen}
-    state = {given: given_value(found[name], options)
-             for name, given in wanted.items() if given is not None}
+    state = {given: given_value(found[name], options) for name, given in wanted.items() if given is not None}
     return {} if is_left_out(options) else state
 
 
-def set_model_state_dict(
-    model: Module, model_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
-) -> Any:
+def set_model_state_dict(model: Module, model_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None) -> Any:
     """Load a result of `get_model_state_dict` with the same options. Raises as `load_state_dict`.
 
     Returns the missing and the unexpected names, as `load_state_dict` does.
@@ -127,9 +124,7 @@ def _key(name: str, bare: Module, modifiers: str) -> str:
     return ".".join([*kept, last])
 
 
-def _name_of(
-    name: str, bare: Module, submodules: Collection[Module] | None, options: StateDictOptions
-) -> str | None:
+def _name_of(name: str, bare: Module, submodules: Collection[Module] | None, options: StateDictOptions) -> str | None:
     """The name of a parameter or buffer in the state dict; None if it is omitted."""
     if not submodules:
         return name

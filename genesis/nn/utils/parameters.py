@@ -109,9 +109,7 @@ def clip_grads_with_norm_(
             write(gradient, (gradient * share.to(gradient.device)).to(gradient.dtype))
 
 
-def clip_grad_value_(
-    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
-) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Clamp every element of the gradients to [-clip_value, clip_value], in place. `foreach` is of no effect.
 
     >>> x = genesis.tensor([0.0, 0.0], requires_grad=True)

@@ -215,9 +215,7 @@ def _computed(name: str) -> property:
 
 
 # ---- for users ----
-def register_parametrization(
-    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
-) -> Module:
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
     """Make `module.tensor_name` the result of `parametrization` for its previous value; returns the module.
 
     Args:
@@ -323,9 +321,7 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(
-    from_module: Module, to_module: Module, tensor_name: str | None = None
-) -> Module:
+def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name: str | None = None) -> Module:
     """Parametrize a tensor of `to_module`, or all, as in `from_module`, with the same originals.
 
     A tensor that `to_module` lacks is made. Returns `to_module`.

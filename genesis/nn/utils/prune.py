@@ -45,9 +45,7 @@ def random_unstructured(module: Module, name: str, amount: int | float) -> Modul
     return module
 
 
-def l1_unstructured(
-    module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None
-) -> Module:
+def l1_unstructured(module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None) -> Module:
     """Prune the elements of a parameter of the least magnitude, or of the least `importance_scores`. Returns the module.
 
     >>> scores = genesis.tensor([[0.0, 1.0, 2.0]])

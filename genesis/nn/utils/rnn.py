@@ -308,8 +308,7 @@ def pack_as(steps: Tensor, sequence: PackedSequence) -> PackedSequence:
     """A layer's padded output (l, n, ..), which nobody else has, packed like its input `sequence`."""
     counts = sequence.batch_sizes.numpy()
     sizes = np.sum(np.arange(counts[0])[:, None] < counts, 1)
-    return PackedSequence(
-        Packing(steps, sizes, None), sequence.batch_sizes, sequence.sorted_indices, sequence.unsorted_indices)
+    return PackedSequence(Packing(steps, sizes, None), sequence.batch_sizes, sequence.sorted_indices, sequence.unsorted_indices)
 
 
 def _packed_indices(sizes: np.ndarray, order: np.ndarray | None, count: int) -> np.ndarray:

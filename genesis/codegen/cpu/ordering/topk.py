@@ -51,9 +51,7 @@ class Scan(Sorting):
                     position.set(builder.select(nothing_less, end, position.get()))
         return self.sort(count.get(), I64(keys.greatest), counts, a, b)
 
-    def _push(
-        self, code: Code, hits: ir.Value, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable
-    ) -> None:
+    def _push(self, code: Code, hits: ir.Value, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable) -> None:
         """Add a pair for each lane of `hits`, in their order."""
         builder, keys = code.builder, self.keys
         left = code.variable(builder.zext(builder.bitcast(hits, ir.IntType(keys.lanes)), I64))

@@ -35,8 +35,7 @@ class _Driver(WordKernel):
     def __init__(self, name: str, tile: RegisterTile) -> None:
         self.tile, module = tile, ir.Module(name)
         # Tiles of a third, two thirds and all of the rows, of one and two vectors, so that edges of a matrix waste little.
-        self.tiles = {
-            (rows, v): emit_tile(module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
+        self.tiles = {(rows, v): emit_tile(module, tile, rows, v) for rows in heights(tile) for v in range(1, tile.vectors + 1)}
         self.packing_tiles = {rows: emit_tile(module, tile, rows, tile.vectors, packs=True) for rows in heights(tile)}
         self.tile_on_strips = emit_tile(module, tile, tile.rows, tile.vectors, a_in_strips=True)
         self.packing = {size: emit_packing(module, tile, size) for size in {tile.rows, tile.columns}}
@@ -159,9 +158,7 @@ class _Driver(WordKernel):
             left, length = self.least(lines[1] - line, I64(size)), self.least(k - chunk, terms)
             self.packing[size](start, distance, left, length, strip)
 
-    def _transpose_strips(
-        self, start: ir.Value, distance: ir.Value, rows: ir.Value, k: ir.Value, target: ir.Value
-    ) -> None:
+    def _transpose_strips(self, start: ir.Value, distance: ir.Value, rows: ir.Value, k: ir.Value, target: ir.Value) -> None:
         """Pack `k` terms of so many contiguous rows in strips."""
         b, size = self.builder, self.tile.rows
         pitch = strip_elements(self.tile, size, k, b)
@@ -274,9 +271,7 @@ class _Driver(WordKernel):
         first = b.select(first > 0, first, I64(0))
         return first, last - first
 
-    def _tile(
-        self, m: ir.Value, n: ir.Value, shorter: ir.Value, strips_of_a: ir.Value, arguments: Sequence[ir.Value]
-    ) -> None:
+    def _tile(self, m: ir.Value, n: ir.Value, shorter: ir.Value, strips_of_a: ir.Value, arguments: Sequence[ir.Value]) -> None:
         """Call the smallest tile that holds m rows and n columns, or the largest; the middle one if it is to be `shorter`."""
         b, whole = self.builder, self.tile.vectors
         with b.if_else(n > self.tile.lanes) as (wide, narrow):

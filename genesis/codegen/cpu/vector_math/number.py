@@ -113,9 +113,7 @@ def where(condition: Number, a: Operand, b: Operand) -> Number:
     return one.like(one.lanes.select(condition.value, raw(a), raw(b)))
 
 
-def repeated(
-    like: Number, state: Sequence[Operand], step: Callable[..., tuple[Number, Sequence[Number]]]
-) -> list[Number]:
+def repeated(like: Number, state: Sequence[Operand], step: Callable[..., tuple[Number, Sequence[Number]]]) -> list[Number]:
     """`goes_on, state = step(*state)` until no lane goes on, as in `Vectors.repeated`; the state are numbers as `like`."""
 
     def stepped(*values: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
