@@ -20,7 +20,7 @@ from typing import Any
 from genesis.distributed.launchers import check_launcher, launched_ranks
 from genesis.distributed.neighbours import KILLED
 from genesis.runtime import collective_ir as ir
-from genesis.runtime.collectives import Library
+from genesis.runtime.groups import Library
 from genesis.runtime.installation import install_command
 
 GRACE = 2.0  # seconds for other ranks to report where they are

@@ -13,8 +13,8 @@ from genesis.distributed import mpi
 from genesis.distributed.departures import Departures
 from genesis.distributed.gpus import connect
 from genesis.ir.errors import ArgumentError
-from genesis.runtime.collectives import Group, Library
-from genesis.runtime.groups import GROUPS, Collective
+from genesis.runtime.collectives import Group
+from genesis.runtime.groups import GROUPS, Collective, Library
 
 
 class ProcessGroup:

@@ -12,7 +12,7 @@ import ctypes
 import functools
 import hashlib
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from genesis.runtime import collective_ir as ir
 from genesis.runtime.executor_ir import AGAIN
-from genesis.runtime.groups import GROUPS, Collective, CollectiveError
+from genesis.runtime.groups import GROUPS, Collective, CollectiveError, Library
 from genesis.runtime.kernel_cache import KernelSource, compiled, get_or_compile, text_source
 from genesis.runtime.native import FAULT, BlockWord, Slot
 from genesis.runtime.system import at_fork, available_processors, locked, make_condition, make_mutex, start_thread, wake_all
@@ -34,17 +34,6 @@ MEETING_WORDS = 6
 # Takes a rank's words, or zeros. Returns the flag and the value of a fault, and the bits that are set on all ranks; of an
 # exchange, which is between two, none.
 Meeting = Callable[..., tuple[int, int, list[int]]]
-
-
-class Library(NamedTuple):
-    """Functions by name, the words of dtypes (of NumPy's names) and reductions, how many bytes a status takes, and whether
-    several threads may call it at once."""
-
-    functions: Mapping[str, int]
-    dtypes: Mapping[str, int]
-    reductions: Mapping[str, int]
-    status_bytes: int
-    is_shared: bool
 
 
 class Launched(NamedTuple):
@@ -171,14 +160,16 @@ class Group:
         self._between.pop(entry.buffer_info()[0], None)  # of an earlier entry at this address
         if what.between is not None:
             self._between[entry.buffer_info()[0]] = what.between
-        address = self._library.functions[function]
-        if not address:
+        if not self._library.functions[function]:
             raise CollectiveError(f"{what.op}: this MPI has no MPI_{function}; want one of version 4")
-        words = (*arguments, self._at(ir.REQUEST))
-        words += (0,) * (ir.ARGUMENTS - len(words))
         return Launched(self._at(0), entry.buffer_info()[0], (
-            len(compared), site, FAULT, *(copy or (self._at(0), self._at(0), 0)), address, *words,
+            len(compared), site, FAULT, *(copy or (self._at(0), self._at(0), 0)), *self._call(function, arguments),
             *self._comparison(what, compared, keep)))
+
+    def _call(self, function: str, arguments: tuple[Address, ...]) -> tuple[Address, ...]:
+        """The words of a call: MPI's function, and its arguments with the request, of which there are always as many."""
+        nothing = (0,) * (ir.ARGUMENTS - len(arguments) - 1)
+        return self._library.functions[function], *arguments, self._at(ir.REQUEST), *nothing
 
     def meeting(self, what: Collective) -> Meeting:
         """A function that waits until all ranks of a collective are about to run it."""
@@ -259,20 +250,17 @@ class Group:
                         pairs.append((_UNKNOWN, _UNKNOWN))
         return pairs
 
-    def _comparison(self, what: Collective, compared: list[tuple[int, int]], keep: list[object]) -> tuple[int, ...]:
+    def _comparison(self, what: Collective, compared: list[tuple[int, int]], keep: list[object]) -> tuple[Address, ...]:
         """The function that compares numbers among ranks, its arguments, and the address of its results."""
         gives, finds = (array("q", [signed for pair in compared for signed in pair] or [0]) for _ in range(2))
         keep += gives, finds
         given, found = gives.buffer_info()[0], finds.buffer_info()[0]
         kind = self._library.dtypes["int64"]
         if what.op == "exchange":
-            function, there = "Isendrecv", (what.root, _COMPARED)
-            words: tuple[int, ...] = (given, 1, kind, *there, found, 1, kind, *there, self._comparing)
-        else:
-            function = "Iallreduce"
-            words = (given, found, 2 * len(compared), kind, self._library.reductions["max"], self._comparing)
-        words += (self._at(ir.REQUEST),)
-        return (self._library.functions[function], *words, *[0] * (ir.ARGUMENTS - len(words)), found)
+            of_one = (1, kind, what.root, _COMPARED)
+            return *self._call("Isendrecv", (given, *of_one, found, *of_one, self._comparing)), found
+        most = self._library.reductions["max"]
+        return *self._call("Iallreduce", (given, found, 2 * len(compared), kind, most, self._comparing)), found
 
     def _at(self, word: int) -> int:
         return self._state.buffer_info()[0] + 8 * word
@@ -303,9 +291,8 @@ class Group:
         if what.op == "broadcast_from":
             return [("Ibcast", (operand if own else result, what.sends[0], kind, root, comm), own)]
         if what.op == "exchange":  # on a communicator without the program's own messages
-            there = what.root, _MOVING
-            return [("Isendrecv", (operand, *what.sends, kind, *there, result, *what.receives, kind, *there, self._comparing),
-                     False)]
+            of = kind, root, _MOVING
+            return [("Isendrecv", (operand, *what.sends, *of, result, *what.receives, *of, self._comparing), False)]
         if what.op == "all_gather":
             return [("Iallgatherv", (operand, what.sends[0], kind, result, receives, offsets, kind, comm), False)]
         if what.op == "gather_to":

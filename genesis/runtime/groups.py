@@ -13,6 +13,17 @@ class CollectiveError(RuntimeError):
     """Processes disagree about a collective, one did not arrive in time, or MPI failed."""
 
 
+class Library(NamedTuple):
+    """Functions by name, the words of dtypes (of NumPy's names) and reductions, how many bytes a status takes, and whether
+    several threads may call it at once."""
+
+    functions: Mapping[str, int]
+    dtypes: Mapping[str, int]
+    reductions: Mapping[str, int]
+    status_bytes: int
+    is_shared: bool
+
+
 class Collective(NamedTuple):
     """A collective as its node describes it: the primitive, the reduction, the root's rank in the group, how many elements are
     sent to and received from each rank, and what all ranks must agree on. In an exchange, between two, the root is the

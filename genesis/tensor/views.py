@@ -72,7 +72,7 @@ def _view_by(
         if memory is not None and not (tensor._requires_grad and thread_state.grad_enabled):
             there = to if memory.layout == at else placed(name, memory.layout, node.dtype, *arguments, **attributes)
         if there is not None:
-            result = tensor_of(Array.placed(memory.buffer, *there))  # type: ignore[union-attr]
+            result = tensor_of(Array.laid(memory.buffer, *there))  # type: ignore[union-attr]
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
         root = tensor if tensor._base is None else tensor._base

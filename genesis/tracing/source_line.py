@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
 import os
+from collections.abc import Sequence
+from operator import itemgetter
 from sys import _getframe
 from types import CodeType
+from typing import Any
 
 from genesis.runtime.notebook import cell_name
+from genesis.tracing.thread import Scope
+
+CallLine = tuple[int, CodeType | None, int, Scope | None, Any]  # a call: first position, code, instruction's offset, scope, key
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Files of decorators, whose frames are between ours and the user's: they contain no user calls.
@@ -63,3 +70,15 @@ def resolve_line(code: CodeType | None, offset: int) -> tuple[str, int] | None:
         if start <= offset < end and line is not None:
             return code.co_filename, line
     return code.co_filename, code.co_firstlineno
+
+
+def call_at(lines: Sequence[CallLine], index: int) -> CallLine | None:
+    """The entry in a trace's `lines` of the call that added the node at `index`; None before the first."""
+    following = bisect.bisect_right(lines, index, key=itemgetter(0))
+    return lines[following - 1] if following else None
+
+
+def line_of(lines: Sequence[CallLine], index: int) -> tuple[str, int] | None:
+    """The user's file and line of that call."""
+    call = call_at(lines, index)
+    return None if call is None else resolve_line(call[1], call[2])

@@ -16,7 +16,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from operator import itemgetter
-from types import CodeType, MappingProxyType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
@@ -30,14 +30,13 @@ from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
 from genesis.tracing.families import Build, Form
 from genesis.tracing.memory import Memory, kernel_strides
 from genesis.tracing.scopes import Scope, ScopeNames
-from genesis.tracing.source_line import line_name, resolve_line, user_line
+from genesis.tracing.source_line import CallLine, call_at, line_name, line_of, user_line
 from genesis.tracing.thread import thread_state
 from genesis.tracing.trie import LOOP_LIMIT, Key, TrieNode, new_root, roots, variable_of
 
 LOCK = fork_safe_lock(outermost=True)
 ENTERED = frozenset({"input", "scalar", "variable"})  # nodes entered before the call that reads them
 BUSY = 2  # `Trace.closed` while a call is recorded or the trace is flushed: other code of this thread has interrupted that
-CallLine = tuple[int, CodeType | None, int, Scope | None, Key]  # a call: first position, code, instruction's offset, scope, key
 
 
 class Change(NamedTuple):
@@ -88,11 +87,10 @@ class Array:
     @classmethod
     def realized(cls, buffer: Buffer, layout: Layout, dtype: DType) -> Array:
         """An array over memory with computed values."""
-        node, start, strides = in_memory(layout, dtype)
-        return cls(None, -1, node, Memory.laid(buffer, layout, start, strides))
+        return cls.laid(buffer, layout, *in_memory(layout, dtype))
 
     @classmethod
-    def placed(cls, buffer: Buffer, layout: Layout, node: Node, start: int, strides: Shape | None) -> Array:
+    def laid(cls, buffer: Buffer, layout: Layout, node: Node, start: int, strides: Shape | None) -> Array:
         """`realized`, with what `in_memory` returns."""
         return cls(None, -1, node, Memory.laid(buffer, layout, start, strides))
 
@@ -120,7 +118,6 @@ _OPEN = math.inf  # the number of a trace that has not ended
 NO_POSITIONS: frozenset[int] = frozenset()
 NOT_RUN: Mapping[int, Array] = MappingProxyType({})
 _EMPTY: Any = MappingProxyType({})  # of traces that have ended: nobody adds to them
-_NOTHING: Any = ()
 AT_END = "closed", "done", "arrays", "entered", "written", "run", "backward", "input_at"  # what `end` sets, with `number`
 
 
@@ -187,7 +184,7 @@ class Trace:
         """
         self.number = next(numbers)
         self.closed = self.done = True
-        self.arrays, self.entered, self.written, self.run = _NOTHING, _EMPTY, _NOTHING, None
+        self.arrays, self.entered, self.written, self.run = (), _EMPTY, (), None  # type: ignore[assignment]
         backward = self.backward
         if not keeps:
             self.backward, self.input_at = FREED, _EMPTY
@@ -309,12 +306,10 @@ class Trace:
         self.arrays += made
         return made
 
-    def call_at(self, index: int) -> CallLine | None:
-        """The entry in `lines` of the call that added the node at `index`; None before the first."""
+    def call_at(self, index: int) -> CallLine | None:  # the functions of these names, of its lines
         return call_at(self.lines, index)
 
     def line_of(self, index: int) -> tuple[str, int] | None:
-        """The user's file and line that wrote the value at `index`."""
         return line_of(self.lines, index)
 
     def location_of(self, index: int) -> str:
@@ -350,15 +345,3 @@ def calls_alone(device: Device, nodes: list[Node], lines: Sequence[CallLine]) ->
     bare.nodes, bare.closed = nodes, True
     bare.lines = [(start, code, offset, named(scope), key) for start, code, offset, scope, key in lines]
     return bare
-
-
-def call_at(lines: Sequence[CallLine], index: int) -> CallLine | None:
-    """The entry in a trace's `lines` of the call that added the node at `index`; None before the first."""
-    following = bisect.bisect_right(lines, index, key=itemgetter(0))
-    return lines[following - 1] if following else None
-
-
-def line_of(lines: Sequence[CallLine], index: int) -> tuple[str, int] | None:
-    """The user's file and line of that call."""
-    call = call_at(lines, index)
-    return None if call is None else resolve_line(call[1], call[2])

@@ -5,7 +5,7 @@ from __future__ import annotations
 MOST = 8  # arguments of a view
 
 _VIEW = """
-; An array over %buffer, as `Array.placed(buffer, *placed)`.
+; An array over %buffer, as `Array.laid(buffer, *placed)`.
 define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
   load %objects: ALL_OBJECTS
   %layout = call ptr @PyTuple_GetItem(ptr %placed, i64 0)

@@ -64,7 +64,7 @@ class Argsort(RowKernel):
     def _byte(self) -> ir.Value:
         return self.words["digit"] + self.keys.bytes
 
-    def _turns(self, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
+    def _sides(self, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
         """(state, a, where the pairs are, where they go)."""
         state, a, b = self.buffers(row)
         is_swapped = self.get(state, self.words["digit"]).differs(0)
@@ -111,12 +111,12 @@ class Argsort(RowKernel):
 
     def _count(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
-        state, a, here, _ = self._turns(row)
+        state, a, here, _ = self._sides(row)
         with self.builder.if_then(self._has_digit(state)):
             self.sorting.count(here, first, end, self._byte(), self._counts(a, block))
 
     def _add_up(self, row: ir.Value) -> None:
-        state, a, _, _ = self._turns(row)
+        state, a, _, _ = self._sides(row)
         stays = self.variable(1)
         with self.builder.if_then(self._has_digit(state)):
             same = self.sorting.add_up(self._counts(a, 0), self.words["blocks"], self.words["n"])
@@ -127,11 +127,11 @@ class Argsort(RowKernel):
 
     def _move(self, item: ir.Value) -> None:
         row, block, first, end = self.part(item)
-        state, a, here, there = self._turns(row)
+        state, a, here, there = self._sides(row)
         with self.builder.if_then(self.get(self._stays(state)).equals(0)):
             self.sorting.move(here, there, first, end, self._byte(), self._counts(a, block))
 
     def _positions(self, item: ir.Value) -> None:
         row, _, first, end = self.part(item)
-        _, _, here, _ = self._turns(row)
+        _, _, here, _ = self._sides(row)
         self.sorting.positions(here, first, end, self._out(row))
