@@ -146,14 +146,14 @@ def least_squares(r: Recipe, m: int, n: int) -> None:
     r.part()
     r.blas("trsm", "L", "U", "N", "N", n, width, 1.0, factored.data, m, right, m)
     r.copy_columns(right, r.out, (n, width), column=m)
-    r.numbers(r.constant(n), r.out.at(n * width * r.size), 1)
+    r.step("numbers", r.constant(n), r.out.at(n * width * r.size), 1)
     adjoint = factored.adjoint
     greatest = _lengths(r, "trmv", "N" + adjoint, factored.data, m, n)
     r.part(concurrent=True)
     least = _lengths(r, "trsv", adjoint + "N", factored.data, m, n)
     r.part()
     bound = 1 / (MARGIN * max(r.node.attrs["rcond"], float(np.finfo(r.dtype.numpy).eps)))
-    r.end_below((greatest[0], least[0], greatest[1], least[1]), r.constant(bound * bound))
+    r.step("end_below", greatest[0], least[0], greatest[1], least[1], r.constant(bound * bound))
 
 
 def _lengths(r: Recipe, routine: str, order: str, triangle: BatchPointer, m: int, n: int) -> tuple[BatchPointer, BatchPointer]:
@@ -164,5 +164,5 @@ def _lengths(r: Recipe, routine: str, order: str, triangle: BatchPointer, m: int
     r.copy(BatchPointer(r.slots.table(start)), vector, (1, n))
     for step in range(2 * ITERATIONS):
         r.blas(routine, "U", order[step % 2], "N", n, triangle, m, vector, 1)
-        r.normalize(vector, n, lengths[step % 2])
+        r.step("normalize", vector, lengths[step % 2], n * (1 + r.dtype.is_complex))
     return lengths

@@ -100,7 +100,7 @@ class Factors:
     def check(self) -> None:
         """Raise a fault if a pivot is 0."""
         self._part()
-        self.r.check(self.info)
+        self.r.step("check", self.info)
 
     def solve(self, right: BatchPointer, width: int) -> None:
         """Solve for a right side of `width` columns, into the output."""

@@ -87,7 +87,7 @@ def _eliminated(r: Recipe, lu: BatchPointer, n: int) -> BatchPointer:
     r.copy(r.operands[0], lu, (n, n))
     info = r.call("getrf", n, n, lu, n, pivots)
     if r.node.op in ("inv", "solve"):
-        r.check(info)
+        r.step("check", info)
     return pivots
 
 
@@ -123,14 +123,14 @@ def _solve(r: Recipe, n: int, _: int) -> None:
 
 
 def _determinant(r: Recipe, n: int, _: int) -> None:
-    logarithm = r.node.op == "slogdet"
     if is_eliminated(r.dtype, r.node.op):
         factors = _factors(r, n)
         factors.after()
-        r.determinant(factors.data, factors.pivots, n, factors.row, logarithm)
-        return
-    lu = r.scratch(n * n)
-    r.determinant(lu, _eliminated(r, lu, n), n, n, logarithm)
+        data, pivots, row = factors.data, factors.pivots, factors.row
+    else:
+        data, row = r.scratch(n * n), n
+        pivots = _eliminated(r, data, n)
+    r.step("logarithm" if r.node.op == "slogdet" else "product", data, pivots, r.out, n, (row + 1) * r.size)
 
 
 def _lu_factor(r: Recipe, m: int, n: int) -> None:
@@ -147,10 +147,10 @@ def _lu_factor(r: Recipe, m: int, n: int) -> None:
         r.copy(r.operands[0], data, (m, n), transposes=True)
         info = r.call("getrf", m, n, data, m, pivots)
         if r.node.attrs["check"]:
-            r.check(info)
+            r.step("check", info)
         r.copy_columns(data, r.out, (m, n))
-    r.numbers(pivots, r.out.at(m * n * r.size), k)
-    r.numbers(info, r.out.at((m * n + k) * r.size), 1)
+    r.step("numbers", pivots, r.out.at(m * n * r.size), k)
+    r.step("numbers", info, r.out.at((m * n + k) * r.size), 1)
 
 
 # ---- triangles ----
@@ -174,8 +174,8 @@ def _cholesky(r: Recipe, n: int, _: int) -> None:
         r.copy(r.operands[0], r.out, (n, n), LOWER)
         info = r.call("potrf", "U", n, r.out, n)
     if r.node.attrs["check"]:
-        r.check(info)
-    r.numbers(info, r.out.at(n * n * r.size), 1)
+        r.step("check", info)
+    r.step("numbers", info, r.out.at(n * n * r.size), 1)
 
 
 # ---- orthogonal factors ----
@@ -231,7 +231,7 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
     rank = r.integers()
     r.call("gelsy", m, n, width, data, m, right, rows, order, bound, rank, WORK, LWORK, *reals)
     r.copy_columns(right, r.out, (n, width), column=rows)
-    r.numbers(rank, r.out.at(n * width * r.size), 1)
+    r.step("numbers", rank, r.out.at(n * width * r.size), 1)
 
 
 # ---- eigenvalues, singular values ----
@@ -241,7 +241,7 @@ def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callab
     if not r.dtype.is_complex:
         return there, lambda: None
     reals = r.reals(count)
-    return reals, lambda: r.widen(reals, there, count)
+    return reals, lambda: r.step("reals", reals, there, count)
 
 
 def _eigvalsh(r: Recipe, n: int, _: int) -> None:
@@ -253,7 +253,7 @@ def _eigvalsh(r: Recipe, n: int, _: int) -> None:
     data, beside, lines, factor = r.scratch(n * row), r.scratch(n), r.scratch(4 * row), r.scratch(1)
     r.step("mirror", r.operands[0], data, factor, n, row, int(r.node.attrs["UPLO"] == "U"))
     r.step("tridiagonal", data, r.out, beside, lines, n, row)
-    r.check(r.call("sterf", n, r.out, beside))
+    r.step("check", r.call("sterf", n, r.out, beside))
     r.step("rescale", r.out, factor, n)
 
 
@@ -266,7 +266,7 @@ def _eigh(r: Recipe, n: int, _: int) -> None:
         triangle = "U" if triangle == "L" else "L"
     work: list[Argument] = [WORK, LWORK, *([RWORK, LRWORK] if r.dtype.is_complex else []), IWORK, LIWORK]
     name = "heevd" if r.dtype.is_complex else "syevd"
-    r.check(r.call(name, "V" if vectors else "N", triangle, n, data, n, values, *work))
+    r.step("check", r.call(name, "V" if vectors else "N", triangle, n, data, n, values, *work))
     move()
     if vectors:
         r.copy_columns(data, r.out.at(n * r.size), (n, n))
@@ -300,7 +300,7 @@ def _singular(
     (m, n), k = shape, min(shape)
     reals = [r.reals(max(5 * k * k + 7 * k, 2 * max(m, n) * k + 2 * k * k + k))] if r.dtype.is_complex else []
     vectors = (left, 1, right, 1) if job == "N" else (left, m, right, columns)
-    r.check(r.call("gesdd", job, m, n, data, m, values, *vectors, WORK, LWORK, *reals, r.integers(8 * k)))
+    r.step("check", r.call("gesdd", job, m, n, data, m, values, *vectors, WORK, LWORK, *reals, r.integers(8 * k)))
 
 
 RECIPES: dict[str, Callable[[Recipe, int, int], None]] = {

@@ -148,29 +148,6 @@ class Recipe:
             between = size, (column or rows) * size, (row or columns) * size, size
             self.step("copy", source, target, rows, columns, *between, keep)
 
-    def numbers(self, source: BatchPointer, target: BatchPointer, count: int) -> None:
-        """Convert int32 to the dtype."""
-        self.step("numbers", source, target, count)
-
-    def widen(self, source: BatchPointer, target: BatchPointer, count: int) -> None:
-        """Convert real numbers to the dtype."""
-        self.step("reals", source, target, count)
-
-    def determinant(self, factors: BatchPointer, pivots: BatchPointer, n: int, row: int, logarithm: bool) -> None:
-        self.step("logarithm" if logarithm else "product", factors, pivots, self.out, n, (row + 1) * self.size)
-
-    def normalize(self, vector: BatchPointer, count: int, length: BatchPointer) -> None:
-        """Divide a vector by its length, a real number which is stored."""
-        self.step("normalize", vector, length, count * (1 + self.dtype.is_complex))
-
-    def end_below(self, numbers: Sequence[BatchPointer], bound: BatchPointer) -> None:
-        """Skip the matrix's remaining steps if the product of four real numbers is below the bound."""
-        self.step("end_below", *numbers, bound)
-
-    def check(self, info: BatchPointer) -> None:
-        """Raise a fault if a routine's status code is not 0."""
-        self.step("check", info)
-
     def call(self, name: str, *arguments: Argument) -> BatchPointer:
         """Call a routine, named without its dtype's letter; returns its status code, which is its last argument."""
         info = self.integers()

@@ -47,7 +47,7 @@ def emitter(name: str, formula: Callable[..., Number]) -> Callable[..., ir.Value
         type_ = operands[0].type
         return lanes.called(f"{name}.{mangled(type_)}", type_, operands, lambda inside, *given: spelled(inside, given, dtype))
 
-    emit.__name__, emit.__doc__ = formula.__name__, formula.__doc__
+    emit.__name__, emit.__doc__ = name, formula.__doc__
     return emit
 
 

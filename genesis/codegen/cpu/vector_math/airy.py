@@ -88,20 +88,8 @@ SINES = (
 )  # fmt: skip
 
 
-@in_float64
-def airy_ai(x: Number) -> Number:
-    """Within 16 ulp, below 0 of the amplitude."""
-    return airy(x, 0)
-
-
-@in_float64
-def airy_slope(x: Number) -> Number:
-    """Within 24 ulp, below 0 of the amplitude."""
-    return airy(x, 1)
-
-
 def airy(x: Number, slope: int) -> Number:
-    """Ai(x) or Ai'(x); NaN at infinities, as in PyTorch."""
+    """Ai(x) or Ai'(x), within 16 and 24 ulp, below 0 of the amplitude; NaN at infinities, as in PyTorch."""
     is_left, is_right = x < LEFT, x > RIGHT
     size = where(is_left | is_right, abs(x), 1.0)
     root = DoubleWord(size).square_root()
@@ -121,3 +109,6 @@ def airy(x: Number, slope: int) -> Number:
     waves = fma(p, sine, -q * cosine) if slope else fma(p, cosine, q * sine)
     found = where(is_left, waves * (power * (2 * pi) ** -0.5), where(is_right, falling, near))
     return where(abs(x).equals(INFINITY), NAN, where(x > 1e3, 0.0, found))
+
+
+airy_ai, airy_slope = in_float64(lambda x: airy(x, 0)), in_float64(lambda x: airy(x, 1))

@@ -110,34 +110,19 @@ def bounded(x: Number) -> Number:
     return where(x > 8.0, 8.0, x)
 
 
-@in_float64
-def bessel_j0(x: Number) -> Number:
-    """Within 4 ulp below 8, beyond of the amplitude."""
+def regular(x: Number, order: int) -> Number:
+    """J(x), within 4 ulp below 8, beyond of the amplitude."""
     size = abs(x)
-    return oscillating(0, size, j_near(0, bounded(size)), of_y=False)
+    value = oscillating(order, size, j_near(order, bounded(size)), of_y=False)
+    return value * copy_sign(1.0, x) if order else value
 
 
-@in_float64
-def bessel_j1(x: Number) -> Number:
-    """Within 4 ulp below 8, beyond of the amplitude."""
-    size = abs(x)
-    return oscillating(1, size, j_near(1, bounded(size)), of_y=False) * copy_sign(1.0, x)
-
-
-def with_pole(order: int, x: Number) -> Number:
-    """Y(x), -infinity at 0 and NaN below."""
+def with_pole(x: Number, order: int) -> Number:
+    """Y(x), -infinity at 0 and NaN below: within 16 ulp of the amplitude, that of log(x) J(x) below 8."""
     inside = where(x > 0.0, x, 1.0)
     value = oscillating(order, where(x.is_nan(), x, inside), y_near(order, bounded(inside)), of_y=True)
     return where(x < 0.0, NAN, where(x.equals(0.0), -INFINITY, value))
 
 
-@in_float64
-def bessel_y0(x: Number) -> Number:
-    """Within 16 ulp of the amplitude, that of log(x) J0(x) below 8."""
-    return with_pole(0, x)
-
-
-@in_float64
-def bessel_y1(x: Number) -> Number:
-    """Within 16 ulp of the amplitude, that of log(x) J1(x) below 8."""
-    return with_pole(1, x)
+bessel_j0, bessel_j1 = in_float64(lambda x: regular(x, 0)), in_float64(lambda x: regular(x, 1))
+bessel_y0, bessel_y1 = in_float64(lambda x: with_pole(x, 0)), in_float64(lambda x: with_pole(x, 1))

@@ -7,7 +7,6 @@ polynomials are fits of this project at Chebyshev's points (60 digits).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import e
 
 from genesis.codegen.cpu.vector_math.exponential import exp, exp_of_sum
@@ -71,48 +70,20 @@ K1_FAR = (
 )  # fmt: skip
 
 
-def grown(x: Number, near: Sequence[float], far: Sequence[float]) -> tuple[Number, Number]:
-    """For x >= 0 the even factor of I(x) up to 8, and e^-x I(x) beyond."""
-    a = x * x * 0.25
-    beyond = where(x > 8.0, x, 8.0)
-    return fma(a, polynomial(a, near), 1.0), polynomial(16.0 / beyond - 1.0, far) / square_root(beyond)
-
-
-def with_growth(x: Number, far: Number) -> Number:
-    """e^x far, which is finite where e^x is not: e^10 is part of the factor."""
-    return exp_of_sum(DoubleWord(x - 10.0), far * e**10)
-
-
-@in_float64
-def i0(x: Number) -> Number:
-    """Within 8 ulp."""
+def growing(x: Number, order: int, scaled: bool) -> Number:
+    """I(x), or e^-|x| I(x): within 8 ulp, and 4."""
     size = abs(x)
-    near, far = grown(size, I0_NEAR, I0_FAR)
-    return ended(size, where(size <= 8.0, near, with_growth(size, far)), INFINITY)
-
-
-@in_float64
-def i1(x: Number) -> Number:
-    """Within 8 ulp."""
-    size = abs(x)
-    near, far = grown(size, I1_NEAR, I1_FAR)
-    return copy_sign(ended(size, where(size <= 8.0, size * 0.5 * near, with_growth(size, far)), INFINITY), x)
-
-
-@in_float64
-def i0e(x: Number) -> Number:
-    """e^-|x| I0(x), within 4 ulp."""
-    size = abs(x)
-    near, far = grown(size, I0_NEAR, I0_FAR)
-    return ended(size, where(size <= 8.0, exp(-size) * near, far), 0.0)
-
-
-@in_float64
-def i1e(x: Number) -> Number:
-    """e^-|x| I1(x), within 4 ulp."""
-    size = abs(x)
-    near, far = grown(size, I1_NEAR, I1_FAR)
-    return copy_sign(ended(size, where(size <= 8.0, exp(-size) * (size * 0.5) * near, far), 0.0), x)
+    square = size * size * 0.25
+    near = fma(square, polynomial(square, I1_NEAR if order else I0_NEAR), 1.0)
+    near = size * 0.5 * near if order else near
+    beyond = where(size > 8.0, size, 8.0)
+    far = polynomial(16.0 / beyond - 1.0, I1_FAR if order else I0_FAR) / square_root(beyond)
+    if scaled:
+        near = exp(-size) * near
+    else:  # e^x far is finite where e^x is not: e^10 is part of the factor
+        far = exp_of_sum(DoubleWord(size - 10.0), far * e**10)
+    value = ended(size, where(size <= 8.0, near, far), 0.0 if scaled else INFINITY)
+    return copy_sign(value, x) if order else value
 
 
 def ended(x: Number, value: Number, limit: float) -> Number:
@@ -129,8 +100,8 @@ def k_near(order: int, x: Number) -> Number:
     return 1.0 / x + where(x.equals(0.0), 0.0, x * fma(growth, 0.5, polynomial(square, K1_NEAR)))
 
 
-def decayed(order: int, x: Number, scaled: bool) -> Number:
-    """K(x), or e^x K(x): infinite at 0, NaN below."""
+def decayed(x: Number, order: int, scaled: bool) -> Number:
+    """K(x), or e^x K(x), infinite at 0, NaN below: within 4 ulp."""
     is_near = x <= 1.0
     near = k_near(order, where(is_near, x, 1.0))
     beyond = where(is_near, 1.0, x)
@@ -143,25 +114,9 @@ def decayed(order: int, x: Number, scaled: bool) -> Number:
     return where(x < 0.0, NAN, where(x.equals(0.0), INFINITY, value))
 
 
-@in_float64
-def modified_bessel_k0(x: Number) -> Number:
-    """Within 4 ulp."""
-    return decayed(0, x, scaled=False)
-
-
-@in_float64
-def modified_bessel_k1(x: Number) -> Number:
-    """Within 4 ulp."""
-    return decayed(1, x, scaled=False)
-
-
-@in_float64
-def scaled_modified_bessel_k0(x: Number) -> Number:
-    """e^x K0(x), within 4 ulp."""
-    return decayed(0, x, scaled=True)
-
-
-@in_float64
-def scaled_modified_bessel_k1(x: Number) -> Number:
-    """e^x K1(x), within 4 ulp."""
-    return decayed(1, x, scaled=True)
+i0, i1 = in_float64(lambda x: growing(x, 0, scaled=False)), in_float64(lambda x: growing(x, 1, scaled=False))
+i0e, i1e = in_float64(lambda x: growing(x, 0, scaled=True)), in_float64(lambda x: growing(x, 1, scaled=True))
+modified_bessel_k0 = in_float64(lambda x: decayed(x, 0, scaled=False))
+modified_bessel_k1 = in_float64(lambda x: decayed(x, 1, scaled=False))
+scaled_modified_bessel_k0 = in_float64(lambda x: decayed(x, 0, scaled=True))
+scaled_modified_bessel_k1 = in_float64(lambda x: decayed(x, 1, scaled=True))
