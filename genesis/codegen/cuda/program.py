@@ -81,12 +81,9 @@ def assemble(
         for call in stage:
             if not isinstance(call, HostCall):
                 continue
-            if PRIMITIVES[nodes[call.node].op].kind != "collective":
-                end()
-                segments.append(Segment(None, call))
-            else:
-                end()
-                segments.append(Segment(assembly.collective(nodes, call), None, (number,)))
+            end()
+            communicates = PRIMITIVES[nodes[call.node].op].kind == "collective"
+            segments.append(Segment(assembly.collective(nodes, call), None, (number,)) if communicates else Segment(None, call))
     end()
     return communicating(device.memory, segments), schedule.arena_bytes + assembly.slots.workspace_bytes
 
