@@ -15,7 +15,7 @@ import numpy as np
 from genesis.autograd.derivation import derivation
 from genesis.autograd.gradients import gradients_of
 from genesis.autograd.hooks import Gradients
-from genesis.execution.eager import deferred
+from genesis.execution.eager import deferring
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Graph
 from genesis.ir.replayable import replayable_module
@@ -118,7 +118,7 @@ def _rows_in_chunks(
 ) -> list[Tensor | None] | None:
     chunks = []
     for part in basis.split(chunk_size):
-        with deferred():
+        with deferring():
             rows = _rows_at_once(output, part, points, create_graph)
         if rows is None:
             return None

@@ -31,7 +31,7 @@ def eager() -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def deferring() -> Iterator[None]:
     """A context in which nothing runs before it is read: for transforms of several recorded calls.
 
     Eager mode is suspended, and functions made by `genesis.compile` run uncompiled.

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from genesis.autograd.pullback import batched, lies_as
-from genesis.execution.eager import deferred
+from genesis.execution.eager import deferring
 from genesis.execution.failure import take_back_writes
 from genesis.functions.random_draws import is_computed_from, mapped
 from genesis.ir.annotations import AnyFunction, Tree
@@ -63,7 +63,7 @@ def vmap(
         for first in range(0, extent, size):
             chunk = [x if dim is None else x.narrow(dim, first, min(size, extent - first))
                      for x, dim in zip(leaves, dims, strict=True)] if size < extent else leaves
-            with deferred(), rng.drawing_from(state if randomness == "same" and first else None):
+            with deferring(), rng.drawing_from(state if randomness == "same" and first else None):
                 results.append(_mapped(func, with_leaves(args, iter(chunk)), dims, out_dims, randomness, kwargs))
         return results[0] if len(results) == 1 else _joined(results, _spread(out_dims, results[0], "out_dims"))
 
