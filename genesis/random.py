@@ -234,16 +234,17 @@ def normal(
     """
     if not isinstance(std, Tensor) and std < 0:
         raise ArgumentError(f"normal: std is {std}; want 0 or more")
-    if not (isinstance(mean, Tensor) or isinstance(std, Tensor) or size is None):
-        shape, dtype = as_shape("normal", (size,)), _floating("normal", dtype)
-        result = drawn("normal", shape, dtype, mean, std, device=device_of(device), generator=generator)
-        return result.requires_grad_() if requires_grad else result
+    are_numbers = not (isinstance(mean, Tensor) or isinstance(std, Tensor))
     if size is None:
-        like = mean + std * 0 if isinstance(mean, Tensor) else std
-        if not isinstance(like, Tensor):
+        if are_numbers:
             raise TypeError("normal: wants a size where mean and std are numbers")
+        is_mean_alone = not isinstance(std, Tensor) and mean.dtype.category > 1  # type: ignore[union-attr]
+        like: Any = std if not isinstance(mean, Tensor) else mean if is_mean_alone else mean + std * 0
         size, dtype, device = like.shape, dtype or like.dtype, like.device
-    result = randn(size, generator=generator, dtype=dtype, device=device) * std + mean
+    result = drawn("normal", as_shape("normal", (size,)), _floating("normal", dtype), *((mean, std) if are_numbers else ()),
+                   device=device_of(device), generator=generator)
+    if not are_numbers:
+        result = result * std + mean
     return result.detach().requires_grad_() if requires_grad else result
 
 

@@ -29,7 +29,7 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_memory import selected_in_memory
 from genesis.tensor.in_place import require_apart, write
-from genesis.tensor.views import view, viewed
+from genesis.tensor.views import known_views, view
 from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.recording_hooks import is_recording
 from genesis.tracing.state import thread_state
@@ -54,7 +54,7 @@ class Subscript(NamedTuple):
 def __getitem__(self: Tensor, index: Index) -> Tensor:
     plain = _plain_items(self, index)
     if plain is not None:
-        return viewed(self, "subscript", (plain,))
+        return known_views.call(self, "subscript", (plain,))
     parts = index if index.__class__ is tuple else (index,)
     if len(parts) <= self.ndim and all(map(_is_integers, parts)):  # type: ignore[arg-type]
         return call(OPERATIONS["index"], (self, (*range(len(parts)),), *[_beside(self, part) for part in parts]))  # type: ignore

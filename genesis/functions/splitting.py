@@ -11,7 +11,7 @@ from genesis.ir.errors import ArgumentError, FormOfAxesError
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor
-from genesis.tensor.views import view, viewed
+from genesis.tensor.views import known_views, view
 
 
 @function("unsafe_split")
@@ -86,7 +86,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1., 0.]), tensor([0., 1.]))
     """
     axis = _axis("unbind", input, dim)
-    return tuple([viewed(input, "select", (axis, i)) for i in range(input.shape[axis])])
+    return tuple([known_views.call(input, "select", (axis, i)) for i in range(input.shape[axis])])
 
 
 @overridable
@@ -107,7 +107,7 @@ def _axis(name: str, input: Tensor, dim: int) -> int:
 
 
 def _cut(input: Tensor, axis: int, edges: Sequence[int]) -> tuple[Tensor, ...]:
-    return tuple([viewed(input, "narrow", (axis, start, end - start if end > start else 0)) for start, end in pairwise(edges)])
+    return tuple([known_views.call(input, "narrow", (axis, start, max(end - start, 0))) for start, end in pairwise(edges)])
 
 
 @function("unsafe_split_with_sizes")

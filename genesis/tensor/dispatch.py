@@ -185,17 +185,27 @@ def call(
     """
     if attributes:
         arguments, attributes = in_positions(operation, arguments, attributes)
-    try:
-        return _known.call(operation, arguments, attributes, bare, target)
-    except NotDenseError as problem:  # no cost if all are dense
-        met = problem.tensor
-    return met.computed(operation.name, arguments, attributes or {})
+    return known.call(operation, arguments, attributes, bare, target)
 
 
 def _by_python(
     operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool, target: Tensor | None = None
 ) -> Any:
-    """`call` of positional arguments, and of others that the row takes by name alone; the target takes nothing yet."""
+    """`known.call`, by Python: the target takes nothing yet."""
+    try:
+        return _recorded(operation, arguments, attributes, bare)
+    except NotDenseError as problem:  # no cost if all are dense
+        met = problem
+    return _by_parts(met, operation, arguments, attributes)
+
+
+def _by_parts(problem: NotDenseError, operation: Operation, arguments: CallArguments, attributes: Attributes | None) -> Any:
+    """The result of a call that has met a tensor made of others."""
+    return problem.tensor.computed(operation.name, arguments, attributes or {})
+
+
+def _recorded(operation: Operation, arguments: CallArguments, attributes: Attributes | None, bare: bool) -> Any:
+    """`call` of positional arguments, and of others that the row takes by name alone."""
     with LOCK:
         state = thread_state.__dict__  # one look-up: each attribute of a thread-local costs as much
         trace = state["trace"]
@@ -245,7 +255,8 @@ def _continued(
     return result
 
 
-_known = KnownCalls("genesis_call", _by_python, _continued, _token_of_argument, flush_if_long, refuse_elements)
+known = KnownCalls(
+    "genesis_call", _by_python, _continued, _token_of_argument, flush_if_long, refuse_elements, _by_parts, NotDenseError)
 
 
 def _stepped(
@@ -279,7 +290,7 @@ def _otherwise(
 def call_on(device: Device, operation: Operation, arguments: CallArguments, target: Tensor | None = None) -> Any:
     """Record a call without tensors among its arguments; its results are on `device`. The target is that of `call`."""
     if device is CPU and not thread_state.multi_device:
-        return _known.call(operation, arguments, None, False, target)
+        return known.call(operation, arguments, None, False, target)
     current_trace(device)  # from now on this thread's calls check devices
     before, thread_state.device = thread_state.device, device
     try:

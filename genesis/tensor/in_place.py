@@ -17,7 +17,7 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of, call, moved
+from genesis.tensor.dispatch import array_of, call, known, moved
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, root_of, share_storage, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
 from genesis.tensor.view_memory import is_whole
@@ -310,9 +310,10 @@ def in_place(
     """Run an operation on `tensor` and further arguments, and put the result into it."""
     if tensor._base is not None:
         read_in_root(tensor)
-    value, change, name = call(operation, (tensor, *arguments), attributes, False, tensor), None, operation.name
+    value = (call if attributes else known.call)(operation, (tensor, *arguments), attributes, False, tensor)
     if value is tensor:
         return tensor
+    change, name = None, operation.name
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:

@@ -33,7 +33,7 @@ _Placed = tuple[Layout, Node, int, Shape | None]
 
 def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:
     """A tensor that shares `tensor`'s storage (or a copy, where reshape cannot share)."""
-    return (_viewed if attributes else viewed)(tensor, name, arguments, **attributes)
+    return (_viewed if attributes else known_views.call)(tensor, name, arguments, **attributes)  # type: ignore[no-any-return]
 
 
 def _viewed(tensor: Tensor, name: str, arguments: Arguments, **attributes: object) -> Tensor:
@@ -104,12 +104,7 @@ def _placed(name: str, at: Layout, dtype: DType, *arguments: Any, **attributes: 
 
 
 _remembered = lru_cache(maxsize=16384)(_placed)
-_views = KnownCalls("genesis_view", _viewed, _remembered)
-
-
-def viewed(tensor: Tensor, name: str, arguments: Arguments) -> Tensor:
-    """`view` of a tuple of arguments."""
-    return _views.call(tensor, name, arguments)  # type: ignore[no-any-return]
+known_views = KnownCalls("genesis_view", _viewed, _remembered)  # `view` of a tuple of arguments
 
 
 def _reshaped_copy(tensor: Tensor, name: str, *arguments: object, **attributes: object) -> Tensor:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import genesis
+from genesis.functions.methods import table
 from genesis.runtime.devices import CPU
 from genesis.runtime.instructions import are_possible
 from genesis.runtime.kernel_cache import kernel_cache
@@ -189,12 +190,12 @@ PROGRAMS = [
 
 
 def _by_machine_code():
-    return dispatch._known._loaded()
+    return dispatch.known._loaded()
 
 
 def _run(program, call):
     """The result, and what the trace has recorded at its end, after two runs."""
-    before, dispatch._known.call = dispatch._known.call, call
+    before, dispatch.known.call = dispatch.known.call, call
     try:
         for _ in range(2):  # a known path has its steps
             genesis.synchronize()
@@ -204,13 +205,13 @@ def _run(program, call):
             entered = sorted(trace.entered.values(), key=str), [*trace.variables]
             values = [one.numpy() for one in (result if isinstance(result, tuple) else (result,))]
     finally:
-        dispatch._known.call = before
+        dispatch.known.call = before
     return values, (*recorded, entered)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=[program.__name__ for program in PROGRAMS])
 def test_machine_code_records_what_python_records(program):
-    expected, recorded = _run(program, dispatch._known.by_python)
+    expected, recorded = _run(program, dispatch.known.by_python)
     result, natively = _run(program, _by_machine_code())
     for one, other in zip(result, expected, strict=True):
         assert_close(one, other)
@@ -221,13 +222,13 @@ def test_machine_code_opens_the_traces_that_python_opens(monkeypatch):
     monkeypatch.setattr(thread_state, "multi_device", False)  # of earlier tests
 
     def opened(call):
-        monkeypatch.setattr(dispatch._known, "call", call)
+        monkeypatch.setattr(dispatch.known, "call", call)
         genesis.synchronize()
         genesis.zeros(3)
         return thread_state.trace
 
     for _ in range(2):
-        by_python, natively = opened(dispatch._known.by_python), opened(_by_machine_code())
+        by_python, natively = opened(dispatch.known.by_python), opened(_by_machine_code())
     assert natively.reference() is natively and natively.reference in begun and thread_state.traces[CPU.name] is natively
     for name in set(Trace.__slots__) - {"__weakref__", "reference", "arrays", "lines", "number", "closed", "done", "backward",
                                         "input_at", "entered", "written"}:  # what its end has set
@@ -246,7 +247,7 @@ def test_a_result_is_numpys():
 
 
 def test_errors_of_tokens_are_raised_and_the_next_call_works(monkeypatch):
-    monkeypatch.setattr(dispatch._known, "call", _by_machine_code())
+    monkeypatch.setattr(dispatch.known, "call", _by_machine_code())
     x = genesis.tensor(_values((3,)))
     with pytest.raises(OverflowError, match="does not fit into int64"):
         x + (1 << 70)
@@ -256,7 +257,7 @@ def test_errors_of_tokens_are_raised_and_the_next_call_works(monkeypatch):
 
 
 def test_calls_keep_no_references(monkeypatch):
-    monkeypatch.setattr(dispatch._known, "call", _by_machine_code())
+    monkeypatch.setattr(dispatch.known, "call", _by_machine_code())
     x, y = genesis.tensor(_values((3,))), genesis.tensor(_values((3,), 1))
     w = genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
 
@@ -287,8 +288,8 @@ def test_parameters_enter_without_python(monkeypatch):
         asked.append(argument)
         return known(trace, operation, position, argument)
 
-    continued, known, *ended = dispatch._known.others
-    monkeypatch.setattr(dispatch._known, "call", native("genesis_call", dispatch._known.by_python, continued, token, *ended))
+    continued, known, *ended = dispatch.known.others
+    monkeypatch.setattr(dispatch.known, "call", native("genesis_call", dispatch.known.by_python, continued, token, *ended))
     x, w = genesis.tensor(_values((3,))), genesis.nn.Parameter(genesis.tensor(_values((3,), 2)))
 
     def calls():
@@ -312,8 +313,8 @@ def test_numbers_between_floats_are_not_checked_again(monkeypatch, dtype):
         in_python.append(arguments)
         return known(*arguments)
 
-    known, *others = dispatch._known.others
-    monkeypatch.setattr(dispatch._known, "call", native("genesis_call", dispatch._known.by_python, continued, *others))
+    known, *others = dispatch.known.others
+    monkeypatch.setattr(dispatch.known, "call", native("genesis_call", dispatch.known.by_python, continued, *others))
     x = genesis.tensor(_values((3,)), dtype=getattr(genesis, dtype))
     for _ in range(2):
         genesis.synchronize()
@@ -327,8 +328,8 @@ def test_a_call_does_without_machine_code_that_does_not_compile(monkeypatch):
         raise RuntimeError("no compiler")
 
     monkeypatch.setattr(known_calls, "native", fails)
-    calls = known_calls.KnownCalls("genesis_call", dispatch._known.by_python)
-    monkeypatch.setattr(dispatch, "_known", calls)
+    calls = known_calls.KnownCalls("genesis_call", dispatch.known.by_python)
+    monkeypatch.setattr(table, "known", calls)
     x = genesis.tensor(_values((3,)))
     for _ in range(known_calls.OFTEN + 2):
         y = x + x
@@ -345,7 +346,7 @@ def test_the_machine_code_is_no_kernel_of_a_program(monkeypatch):
 
 
 def test_no_key_is_seen_with_empty_places(monkeypatch):
-    monkeypatch.setattr(dispatch._known, "call", _by_machine_code())
+    monkeypatch.setattr(dispatch.known, "call", _by_machine_code())
     seen = []
 
     class Looking:

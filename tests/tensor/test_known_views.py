@@ -21,8 +21,8 @@ class Marked(genesis.Tensor):
 
 @pytest.fixture
 def by_machine_code(monkeypatch):
-    found = views._views._loaded()
-    monkeypatch.setattr(views._views, "call", found)
+    found = views.known_views._loaded()
+    monkeypatch.setattr(views.known_views, "call", found)
     return found
 
 
@@ -127,7 +127,7 @@ def test_an_interrupt_within_a_layout_rule_is_raised(monkeypatch):
         raise KeyboardInterrupt
 
     x = genesis.tensor([1.0, 2.0])
-    found = native("genesis_view", views._views.by_python, interrupted)
+    found = native("genesis_view", views.known_views.by_python, interrupted)
     with pytest.raises(KeyboardInterrupt):
         found(x, "select", (0, 1))
     assert x[1].item() == 2.0

@@ -38,7 +38,7 @@ def by_machine_code(monkeypatch, by_python):
         return writing._filled(tensor, value)
 
     monkeypatch.setattr(writing._fills, "call", native("genesis_fill", filled, *writing._fills.others))
-    monkeypatch.setattr(dispatch._known, "call", dispatch._known._loaded())
+    monkeypatch.setattr(dispatch.known, "call", dispatch.known._loaded())
 
 
 def _own(dtype=genesis.float32):

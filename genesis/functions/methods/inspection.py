@@ -19,7 +19,7 @@ from genesis.runtime.devices import META, Device
 from genesis.tensor.call_modes import OVERRIDES
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, is_of_inference_mode, method
-from genesis.tensor.views import view, viewed
+from genesis.tensor.views import known_views, view
 from genesis.tracing.recording_hooks import refuse
 
 
@@ -206,7 +206,7 @@ def __len__(self: Tensor) -> int:
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self.shape:
         raise TypeError("iter: a 0-d tensor cannot be iterated over")
-    return iter([viewed(self, "select", (0, i)) for i in range(self.shape[0])])
+    return iter([known_views.call(self, "select", (0, i)) for i in range(self.shape[0])])
 
 
 # ---- PyTorch's old names of dtypes ----

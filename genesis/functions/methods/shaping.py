@@ -16,7 +16,7 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, method
-from genesis.tensor.views import view, viewed
+from genesis.tensor.views import known_views, view
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @attribute
 def T(self: Tensor) -> Tensor:
     """The axes in reverse order."""
-    return viewed(self, "permute", ((*range(self.ndim - 1, -1, -1),),))
+    return known_views.call(self, "permute", ((*range(self.ndim - 1, -1, -1),),))
 
 
 @attribute
@@ -48,7 +48,7 @@ def t(input: Tensor) -> Tensor:
     ndim = input.ndim
     if ndim > 2:
         raise ArgumentError(f"t: wants two axes at most, got shape {input.shape}; use transpose")
-    return viewed(input, "permute", ((-1, -2)[:ndim],))  # arguments unique to `t`: PyTorch names its backward so
+    return known_views.call(input, "permute", ((-1, -2)[:ndim],))  # arguments unique to `t`: PyTorch names its backward so
 
 
 # ---- like another tensor ----

@@ -16,12 +16,12 @@ from genesis.ops.examples import documented
 from genesis.ops.registry import OPERATIONS, Operation, parameter_names, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC, overriding_kinds
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import call
+from genesis.tensor.dispatch import call, known
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_memory import MANY, joined_in_memory
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
-from genesis.tensor.views import view, viewed
+from genesis.tensor.views import known_views, view
 
 _UNDERSTOOD = (Tensor, int, float, complex)  # operand types that never override a tensor's operator
 _REPEATED = (list, tuple, str, bytes)
@@ -54,6 +54,8 @@ def _computing(operation: Operation) -> Any:
             args, kwargs = _in_order(operation, args, kwargs)
             if "out" in kwargs:
                 return _with_out(operation, args, kwargs)
+        elif not OVERRIDES:
+            return known.call(operation, args, None, False, None)
         return (route if OVERRIDES else call)(operation, args, kwargs)
 
     return function
@@ -97,7 +99,7 @@ def _viewing(operation: Operation) -> Any:
         if kwargs:
             args, kwargs = _in_order(operation, args, kwargs)
         elif not OVERRIDES:
-            return viewed(args[0], name, args[1:])
+            return known_views.call(args[0], name, args[1:])
         return routed(name, builtin, args, kwargs) if OVERRIDES else builtin(*args, **kwargs)
 
     return function
@@ -218,7 +220,7 @@ PUBLIC.append(public_function)
 
 def _unary_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor) -> Any:
-        return (route if OVERRIDES else call)(operation, (self,))
+        return route(operation, (self,)) if OVERRIDES else known.call(operation, (self,), None, False, None)
 
     return method
 
@@ -230,7 +232,7 @@ def _binary_operator(operation: Operation) -> AnyFunction:
 
     def method(self: Tensor, other: Any) -> Any:
         try:
-            return (route if OVERRIDES else call)(operation, (self, other))
+            return route(operation, (self, other)) if OVERRIDES else known.call(operation, (self, other), None, False, None)
         except TypeError:
             if isinstance(other, _UNDERSTOOD) or getattr(type(other), reflected, None) is inherited:
                 raise
@@ -243,7 +245,7 @@ def _equality_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(other, _COMPARED) and not (OVERRIDES and overriding_kinds((other,))):
             return NotImplemented  # so that `tensor == None` and `tensor == "text"` are False
-        return (route if OVERRIDES else call)(operation, (self, other))
+        return route(operation, (self, other)) if OVERRIDES else known.call(operation, (self, other), None, False, None)
 
     return method
 
@@ -252,7 +254,7 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
     def method(self: Tensor, other: Any) -> Any:
         if isinstance(other, _REPEATED):
             return NotImplemented  # `[0] * tensor` repeats the list
-        return (route if OVERRIDES else call)(operation, (other, self))
+        return route(operation, (other, self)) if OVERRIDES else known.call(operation, (other, self), None, False, None)
 
     return method
 

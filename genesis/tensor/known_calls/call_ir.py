@@ -16,7 +16,7 @@ from genesis.runtime.object_words import slot_offset
 from genesis.runtime.owning_ir import OWNING
 from genesis.tensor.known_calls.fill_ir import FILL
 from genesis.tensor.known_calls.key_ir import KEY
-from genesis.tensor.known_calls.lock_ir import locked_ir
+from genesis.tensor.known_calls.lock_ir import IF_NOT_DENSE, locked_ir
 from genesis.tensor.known_calls.look_ir import LOOK
 from genesis.tensor.known_calls.present_ir import PRESENT
 from genesis.tensor.known_calls.record_ir import RECORD
@@ -31,18 +31,19 @@ Names = Sequence[str]  # of the objects that machine code refers to
 Slotted = Mapping[str, type]  # classes with slots, by their names
 
 
-_MODULES = {  # symbol -> what it calls while it holds LOCK, and that function's IR
-    "genesis_call": ("call_into", lambda: TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD + TAKE),
-    "genesis_fill": ("fill", lambda: FILL),
-    "genesis_look": ("look", lambda: LOOK),
-    "genesis_view": ("view", view_ir),
+_MODULES = {  # symbol -> what it calls while it holds LOCK, that function's IR, and what it does after a failure
+    "genesis_call": (
+        "call_into", lambda: TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD + TAKE, IF_NOT_DENSE),
+    "genesis_fill": ("fill", lambda: FILL, ""),
+    "genesis_look": ("look", lambda: LOOK, ""),
+    "genesis_view": ("view", view_ir, ""),
 }
 
 
 def module_ir(symbol: str, kinds: Slotted, names: Names) -> str:
     """The module that defines `PyObject* symbol(self, given, count)`, given what the `KnownCalls.call` of its Python takes."""
-    function, functions = _MODULES[symbol]
-    return _spelled_out(functions() + locked_ir(symbol, function), kinds, names)
+    function, functions, otherwise = _MODULES[symbol]
+    return _spelled_out(functions() + locked_ir(symbol, function, otherwise), kinds, names)
 
 
 def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:

@@ -22,11 +22,29 @@ define ptr @NAME(ptr %self, ptr %given, i64 %count) {
   %error = load ptr, ptr %error.at
   %traceback = load ptr, ptr %traceback.at
   call void @PyErr_Restore(ptr %kind, ptr %error, ptr %traceback)
-  ret ptr %result
+OTHERWISE  ret ptr %result
 }
+"""
+IF_NOT_DENSE = """
+  if ptr %result != null: %done
+  %is.not.dense = call i32 @PyErr_ExceptionMatches(ptr %not.dense)
+  if i32 %is.not.dense != 1: %done
+  call void @PyErr_Fetch(ptr %kind.at, ptr %error.at, ptr %traceback.at)
+  call void @PyErr_NormalizeException(ptr %kind.at, ptr %error.at, ptr %traceback.at)
+  %met.kind = load ptr, ptr %kind.at
+  %met = load ptr, ptr %error.at
+  %met.traceback = load ptr, ptr %traceback.at
+  load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes
+  %by.parts.given = alloca [4 x ptr]
+  %by.parts.end = call ptr @put_all(ptr %by.parts.given, ptr %met, ptr %operation, ptr %arguments, ptr %attributes)
+  %computed = call ptr @PyObject_Vectorcall(ptr %by.parts, ptr %by.parts.given, i64 4, ptr null)
+  drop %met.kind, %met, %met.traceback
+  ret ptr %computed
+done:
 """
 
 
-def locked_ir(name: str, function: str) -> str:
-    """The definition of `PyObject* name(self, given, count)`: `function(objects, given)`, whose caller holds LOCK."""
-    return _LOCKED.replace("NAME", name).replace("FUNCTION", function)
+def locked_ir(name: str, function: str, otherwise: str = "") -> str:
+    """The definition of `PyObject* name(self, given, count)`: `function(objects, given)`, whose caller holds LOCK; after a
+    failure `otherwise`, without it."""
+    return _LOCKED.replace("NAME", name).replace("FUNCTION", function).replace("OTHERWISE", otherwise)

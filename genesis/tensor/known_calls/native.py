@@ -37,7 +37,7 @@ _OBJECTS: dict[str, object] = {
     "trace.class": Trace, "dtype.class": DType, "int.class": int,
     "float.class": float, "bool.class": bool, "str.class": str, "tuple.class": tuple, "list.class": list, "dict.class": dict,
     **{f"{name.strip('_')}.name": name for name in (*_ATTRIBUTES, "scalar", "tensors", "cpu")},
-    "none": None, "true": True, "false": False, "zero": 0, "number.one": 1, "two": 2, "minus.one": -1, "nothing": (),
+    "none": None, "true": True, "false": False, "zero": 0, "number.one": 1, "minus.one": -1, "nothing": (),
     "busy": BUSY, "cpu.device": CPU, "contiguous.layout": contiguous_layout,
     "layout.errors": (ValueError, TypeError, IndexError), "boolean": bool_,
     "float32": float32, "float64": float64, "int32": int32, "int64": int64,
@@ -48,7 +48,7 @@ _OBJECTS: dict[str, object] = {
     "get.frame": sys._getframe,
 }
 _IN_PYTHON = {  # functions that machine code may go on with
-    "genesis_call": ("call.by.python", "continue.call", "token", "flush.long", "refuse.elements"),
+    "genesis_call": ("call.by.python", "continue.call", "token", "flush.long", "refuse.elements", "by.parts", "not.dense"),
     "genesis_look": ("look.by.python",),
     "genesis_view": ("view.by.python", "placed.remembered"),
     "genesis_fill": ("fill.by.python", "element.pattern", "draw.programs"),

@@ -6,7 +6,7 @@ define internal ptr @user_line(ptr %objects, ptr %offset.at) {
 entry:
   %depth.at = alloca ptr
   load %objects: ALL_OBJECTS
-  store ptr %two, ptr %depth.at
+  store ptr %number.one, ptr %depth.at
   %nearest = call ptr @PyObject_Vectorcall(ptr %get.frame, ptr %depth.at, i64 1, ptr null)
   if ptr %nearest != null: %look.at
   call void @PyErr_Clear()
