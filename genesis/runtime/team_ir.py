@@ -164,19 +164,16 @@ entry:
   store i64 %ticket, ptr %ticket.at
   load %launch: 5 i64 chunks
 
-divide:                                           ; all before the first ticket: who has one may read any range
-  %d = phi i64 [ 0, %entry ], [ %d.next, %divide ]
-  %begin = phi i64 [ 0, %entry ], [ %end, %divide ]
-  %d.next = add i64 %d, 1
-  %scaled = mul i64 %chunks, %d.next
-  %end = udiv i64 %scaled, %participants
+  for %d = 0 ult %participants:                   ; all before the first ticket: who has one may read any range
+  %scaled = mul i64 %chunks, %d
+  %begin = udiv i64 %scaled, %participants
+  %scaled.next = add i64 %scaled, %chunks
+  %end = udiv i64 %scaled.next, %participants
   %next.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %d, i64 5
   %end.at = getelementptr %team, ptr %team, i32 0, i32 13, i64 %d, i64 6
   store atomic i64 %begin, ptr %next.at monotonic, align 8
   store atomic i64 %end, ptr %end.at monotonic, align 8
-  if i64 %d.next == %participants: %post else %divide
-
-post:
+  next %d
   for %p = 1 ule %helpers:
   %post.to = getelementptr %team, ptr %team, i32 0, i32 13, i64 %p
   store atomic i64 %ticket, ptr %post.to release, align 8

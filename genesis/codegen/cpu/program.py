@@ -56,22 +56,23 @@ def assemble(
     addresses = dict(zip(sources, get_or_compile(list(sources.values())), strict=True))
     make: Any = NativeProgram if symbols is None else SymbolicProgram
     segments: list[Segment] = []
-    launches: list[Launch] = []
-    numbers: list[int] = []
+    launches: list[tuple[int, Launch]] = []  # with the numbers of their stages
+
+    def end() -> None:
+        if launches:
+            numbers, ready = zip(*launches, strict=True)
+            segments.append(Segment(make(ready, slot_format, keep=slots.keep), None, numbers))
+            launches.clear()
+
     for number, stage in enumerate(schedule.stages):
         found = launches_of(nodes, stage, slots, addresses, threads)
-        if found is not None:
-            launches += found
-        else:
-            if launches:
-                segments.append(Segment(make(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
-                launches, numbers = [], []
+        launches += [(number, launch) for launch in found or ()]
+        if found is None:
+            end()
             [call] = stage
             assert isinstance(call, HostCall)
             segments.append(Segment(None, call))
-        numbers += [number] * (len(launches) - len(numbers))
-    if launches:
-        segments.append(Segment(make(launches, slot_format, keep=slots.keep), None, tuple(numbers)))
+    end()
     return segments, schedule.arena_bytes + slots.workspace_bytes
 
 

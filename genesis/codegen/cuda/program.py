@@ -65,19 +65,16 @@ def assemble(
     """The program, and the bytes that its arena needs: the schedule's, and workspace behind it. See `codegen.backend`."""
     assembly = _Assembly(schedule, arena_slot, output_slot, scalar_slot, device)
     segments: list[Segment] = []
-    steps: list[CudaLaunch] = []
-    numbers: list[int] = []
-    scalars = slot_format[scalar_slot:]
+    steps: list[tuple[int, CudaLaunch]] = []  # with the numbers of their stages
 
     def end() -> None:
         if steps:
-            segments.append(Segment(CudaProgram(device.memory, steps.copy(), scalar_slot, scalars), None, tuple(numbers)))
+            numbers, found = zip(*steps, strict=True)
+            segments.append(Segment(CudaProgram(device.memory, found, scalar_slot, slot_format[scalar_slot:]), None, numbers))
             steps.clear()
-            numbers.clear()
 
     for number, stage in enumerate(schedule.stages):
-        steps += assembly.stage(nodes, stage)
-        numbers += [number] * (len(steps) - len(numbers))
+        steps += [(number, step) for step in assembly.stage(nodes, stage)]
         for call in stage:
             if not isinstance(call, HostCall):
                 continue

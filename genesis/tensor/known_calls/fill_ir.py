@@ -74,17 +74,13 @@ entry:
   %pattern.at = call ptr @PyBytes_AsString(ptr %pattern)
   %sixteen = load <16 x i8>, ptr %pattern.at, align 1
   %most = sub i64 %bytes, 16
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
+  for %k = 0 sle %most by 16:
   %place = getelementptr i8, ptr %at, i64 %k
-  if i64 %k sgt %most: %rest
-one:
   store <16 x i8> %sixteen, ptr %place, align 1
-  %k.next = add i64 %k, 16
-  br label %next
-rest:
+  next %k
   %left = sub i64 %bytes, %k
-  call void @llvm.memmove.p0.p0.i64(ptr %place, ptr %pattern.at, i64 %left, i1 false)
+  %rest = getelementptr i8, ptr %at, i64 %k
+  call void @llvm.memmove.p0.p0.i64(ptr %rest, ptr %pattern.at, i64 %left, i1 false)
   ret void
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.codegen.cpu.freestanding.interface import Copy, Interface
+from genesis.ir.shapes import numel
 from genesis.runtime.chunk_ir import CHUNK
 from genesis.runtime.executor_ir import FAULT_WORDS, relocate_ir
 from genesis.runtime.launch_ir import launch_ir
@@ -126,8 +127,7 @@ def _slots(interface: Interface, weights: int, working: int) -> str:
         if given is None:
             lines.append(f"  %{number}.at = getelementptr i8, ptr %memory, i64 {offset}")
         else:
-            lines.append(f"  %{number}.in = getelementptr ptr, ptr %{table}, i64 {given}")
-            lines.append(f"  %{number}.at = load ptr, ptr %{number}.in")
+            lines.append(f"  %{number}.at = load ptr, ptr %{table}[{given}]")
         lines.append(f"  %{number} = ptrtoint ptr %{number}.at to i64")
         return f"%{number}"
 
@@ -144,31 +144,21 @@ def _slots(interface: Interface, weights: int, working: int) -> str:
 def _copies(copies: Sequence[Copy | None]) -> str:
     """The lines that copy results to the caller's memory, element by element."""
     lines: list[str] = []
-    before = "finished"
     for k, copy in enumerate(copies):
         if copy is None or 0 in copy.shape:
             continue
-        count = 1
-        for extent in copy.shape:
-            count *= extent
-        kind = f"i{8 * copy.itemsize}"
+        kind, slot = f"i{8 * copy.itemsize}", SLOTS_OFFSET // 8 + RUN_SLOTS + copy.slot
         lines += [
-            f"  %c{k}.in = getelementptr ptr, ptr %outputs, i64 {k}", f"  %c{k}.target = load ptr, ptr %c{k}.in",
-            f"  %c{k}.word = load ptr, ptr getelementptr (i64, ptr @words, i64 {SLOTS_OFFSET // 8 + RUN_SLOTS + copy.slot})",
-            f"  br label %c{k}.loop", f"c{k}.loop:",
-            f"  %c{k}.i = phi i64 [ 0, %{before} ], [ %c{k}.next, %c{k}.loop ]"]
-        rest, offset = f"%c{k}.i", str(copy.offset)
+            f"  %c{k}.target = load ptr, ptr %outputs[{k}]",
+            f"  %c{k}.source = load ptr, ptr getelementptr (i64, ptr @words, i64 {slot})",
+            f"  for %c{k} = 0 ult {numel(copy.shape)}:"]
+        rest, offset = f"%c{k}", str(copy.offset)
         for axis in reversed(range(len(copy.shape))):
             t = f"%c{k}.{axis}"
             lines += [f"  {t}.at = urem i64 {rest}, {copy.shape[axis]}", f"  {t}.rest = udiv i64 {rest}, {copy.shape[axis]}",
                       f"  {t}.step = mul i64 {t}.at, {copy.strides[axis]}", f"  {t}.sum = add i64 {offset}, {t}.step"]
             rest, offset = f"{t}.rest", f"{t}.sum"
         lines += [
-            f"  %c{k}.from = getelementptr {kind}, ptr %c{k}.word, i64 {offset}",
-            f"  %c{k}.value = load {kind}, ptr %c{k}.from, align 1",
-            f"  %c{k}.to = getelementptr {kind}, ptr %c{k}.target, i64 %c{k}.i",
-            f"  store {kind} %c{k}.value, ptr %c{k}.to, align 1", f"  %c{k}.next = add i64 %c{k}.i, 1",
-            f"  %c{k}.more = icmp ult i64 %c{k}.next, {count}", f"  br i1 %c{k}.more, label %c{k}.loop, label %c{k}.done",
-            f"c{k}.done:"]
-        before = f"c{k}.done"
+            f"  %c{k}.value = load {kind}, ptr %c{k}.source[{offset}], align 1",
+            f"  store {kind} %c{k}.value, ptr %c{k}.target[%c{k}], align 1", f"  next %c{k}"]
     return "\n".join(lines)
