@@ -16,11 +16,12 @@ from typing import NamedTuple
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import contiguous_strides, numel
 from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced, without_dead
+from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value
 
 
-class _Slices(NamedTuple):
+class Slices(NamedTuple):
     """The nonzero slices of a value seen as a matrix of `rows` rows: (first column, columns, value), in order."""
 
     rows: int
@@ -30,11 +31,11 @@ class _Slices(NamedTuple):
 def lower_concat(graph: Simplified) -> Simplified:
     """The graph with sums of zero-padded slices as concatenations."""
     nodes = graph.nodes
-    found: dict[int, _Slices] = {}
+    found: dict[int, Slices] = {}
     for index, node in enumerate(nodes):
         slices = _slice(nodes, node) if node.op == "put" else None
         if node.op == "add" and all(i in found for i in node.inputs):
-            slices = _side_by_side(*(found[i] for i in node.inputs))
+            slices = side_by_side(*(found[i] for i in node.inputs))
         if slices is not None:
             found[index] = slices
     sums = {index: partial(_joined, axis, slices) for index, slices in found.items()
@@ -42,32 +43,38 @@ def lower_concat(graph: Simplified) -> Simplified:
     return without_dead(with_replaced(graph, sums)) if sums else graph
 
 
-def _slice(nodes: Sequence[Node], node: Node) -> _Slices | None:
+def _slice(nodes: Sequence[Node], node: Node) -> Slices | None:
     """The slice of a `put` into zeros that covers the same columns in every row; None for another node."""
     base = nodes[base_of(nodes, node.inputs[0])]
     if base.op != "constant" or base.attrs["value"] != 0:
         return None
-    shape, strides, offset = node.attrs["shape"], node.attrs["strides"], node.attrs["offset"]
+    return slice_at(layout_in(node), node.numel, node.inputs[1])
+
+
+def slice_at(layout: Layout, size: int, value: int) -> Slices | None:
+    """The slice that `value` is at a layout of `size` elements, if it covers the same columns in every row."""
+    shape, strides, offset = layout
     # The contiguous inner axes are a run; the outer ones must step from row to row of the base.
     run, axis = 1, len(shape)
     while axis and strides[axis - 1] == run:
         axis, run = axis - 1, run * shape[axis - 1]
     rows = numel(shape[:axis])
-    if not rows or node.numel % rows or offset + run > node.numel // rows:
+    if not rows or size % rows or offset + run > size // rows:
         return None
-    pitch = node.numel // rows
+    pitch = size // rows
     if strides[:axis] != tuple(pitch * s for s in contiguous_strides(shape[:axis])):
         return None
-    return _Slices(rows, ((offset, run, node.inputs[1]),))
+    return Slices(rows, ((offset, run, value),))
 
 
-def _side_by_side(one: _Slices, other: _Slices) -> _Slices | None:
+def side_by_side(one: Slices, other: Slices) -> Slices | None:
+    """Both, if none of their columns are the same."""
     parts = sorted((*one.parts, *other.parts))
     apart = all(a[0] + a[1] <= b[0] for a, b in pairwise(parts))
-    return _Slices(one.rows, tuple(parts)) if apart and one.rows == other.rows else None
+    return Slices(one.rows, tuple(parts)) if apart and one.rows == other.rows else None
 
 
-def _axis(shape: tuple[int, ...], slices: _Slices) -> int | None:
+def _axis(shape: tuple[int, ...], slices: Slices) -> int | None:
     """The axis of `shape` that is sliced."""
     strides = contiguous_strides(shape)
     rows = [1, *accumulate(shape, mul)]
@@ -76,12 +83,12 @@ def _axis(shape: tuple[int, ...], slices: _Slices) -> int | None:
     return next(fits, None)
 
 
-def _joined(axis: int, slices: _Slices, result: Rewriting, node: Node) -> Value:
+def _joined(axis: int, slices: Slices, result: Rewriting, node: Node) -> Value:
     """A sum as a concatenation."""
     return result.add("cat", tuple(_pieces(result, node, axis, slices)), node.shape, node.dtype, {"dim": axis})
 
 
-def _pieces(result: Rewriting, node: Node, axis: int, slices: _Slices) -> Iterator[int]:
+def _pieces(result: Rewriting, node: Node, axis: int, slices: Slices) -> Iterator[int]:
     """The operands to concatenate along `axis`, in order: the slices, and zeros between them."""
     inner, width = contiguous_strides(node.shape)[axis], node.numel // slices.rows
     gaps = sum(columns for _, columns, _ in slices.parts) < width

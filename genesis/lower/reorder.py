@@ -8,10 +8,13 @@ windows. Kept in memory as windows, each of its readers would gather the image's
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from genesis.ir.graph import Node, Value
+from genesis.lower.lower_concat import side_by_side, slice_at
 from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced
 from genesis.lower.simplify import resimplified
+from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
 from genesis.ops.transient import FORWARDED
 
@@ -20,9 +23,15 @@ def reorder(graph: Simplified) -> Simplified:
     """The graph with such values in the order of their readers."""
     nodes, outputs = graph.nodes, {*graph.outputs}
     readers = readers_of(enumerate(nodes))
-    reordered = {index for index, view in enumerate(nodes) if view.op == "view" and outputs.isdisjoint((index, *view.inputs))
-                 and len(readers[view.inputs[0]]) == 1 and all(nodes[r].op == "view" for r in readers[index])
-                 and _is_elementwise(nodes, view.inputs[0]) and _shows_all(view, nodes[view.inputs[0]])}
+
+    def is_reordered(value: int, views: Sequence[int]) -> bool:
+        if any(nodes[view].op != "view" for view in views) or not outputs.isdisjoint((value, *views)):
+            return False
+        kinds = {PRIMITIVES[nodes[reader].op].kind for view in views for reader in readers.get(view, ())}
+        shown = {"view": _shows_all, "elementwise": _are_parts}.get("".join(kinds))
+        return shown is not None and _is_elementwise(nodes, value) and shown([nodes[view] for view in views], nodes[value])
+
+    reordered = [view for value, views in readers.items() if is_reordered(value, views) for view in views]
     if not reordered:
         return graph
 
@@ -31,7 +40,7 @@ def reorder(graph: Simplified) -> Simplified:
         operands = [result.add("view", (i,), view.shape, result.nodes[i].dtype, view.attrs) for i in value.inputs]
         return result.add(value.op, operands, view.shape, view.dtype, value.attrs)
 
-    return resimplified(with_replaced(graph, dict.fromkeys(reordered, in_order)))
+    return reorder(resimplified(with_replaced(graph, dict.fromkeys(reordered, in_order))))  # of their operands, too
 
 
 def _is_elementwise(nodes: Sequence[Node], index: int) -> bool:
@@ -41,11 +50,15 @@ def _is_elementwise(nodes: Sequence[Node], index: int) -> bool:
         nodes[i].shape == node.shape for i in node.inputs)
 
 
-def _shows_all(view: Node, value: Node) -> bool:
-    """Whether a view shows each element of a value once: its axes, ordered by strides, are the value's rows."""
-    size = 1
-    for stride, extent in sorted(zip(view.attrs["strides"], view.shape, strict=True)):
-        if extent > 1 and stride != size:
-            return False
-        size *= extent
-    return not view.attrs["offset"] and size == value.numel
+def _shows_all(views: Sequence[Node], value: Node) -> bool:
+    """Whether a single view shows each element of a value once: its axes, ordered by strides, are the value's rows."""
+    [view] = views[:1]
+    axes = sorted(zip(view.attrs["strides"], view.shape, strict=True), reverse=True)
+    shown = Layout(tuple([extent for _, extent in axes]), tuple([stride for stride, _ in axes]), 0)
+    return len(views) == 1 and view.numel == value.numel and not view.attrs["offset"] and shown.is_contiguous
+
+
+def _are_parts(views: Sequence[Node], value: Node) -> bool:
+    """Whether several views show disjoint slices of a value."""
+    found = [slice_at(layout_in(view), value.numel, 0) for view in views]
+    return len(views) > 1 and reduce(lambda one, other: one and other and side_by_side(one, other), found) is not None

@@ -26,6 +26,30 @@ becomes
 %5 = reshape(%4, shape=(4, 2), strides=(2, 1), offset=0) : float32[4, 2]
 return %5
 
+# of what elementwise values read in parts, each computes its own, and the operands' own
+%0 = input() : float32[2, 4]
+%1 = input() : float32[4]
+%2 = expand(%1, shape=(2, 4), strides=(0, 1), offset=0) : float32[2, 4]
+%3 = neg(%0) : float32[2, 4]
+%4 = add(%3, %2) : float32[2, 4]
+%5 = slice(%4, shape=(2, 2), strides=(4, 1), offset=2) : float32[2, 2]
+%6 = slice(%4, shape=(2, 2), strides=(4, 1), offset=0) : float32[2, 2]
+%7 = mul(%5, %6) : float32[2, 2]
+return %7
+becomes
+%0 = input() : float32[2, 4]
+%1 = input() : float32[4]
+%2 = slice(%0, shape=(2, 2), strides=(4, 1), offset=2) : float32[2, 2]
+%3 = neg(%2) : float32[2, 2]
+%4 = slice(%1, shape=(2, 2), strides=(0, 1), offset=2) : float32[2, 2]
+%5 = add(%3, %4) : float32[2, 2]
+%6 = slice(%0, shape=(2, 2), strides=(4, 1), offset=0) : float32[2, 2]
+%7 = neg(%6) : float32[2, 2]
+%8 = slice(%1, shape=(2, 2), strides=(0, 1), offset=0) : float32[2, 2]
+%9 = add(%7, %8) : float32[2, 2]
+%10 = mul(%5, %9) : float32[2, 2]
+return %10
+
 # not what is also read in its own
 %0 = input() : float32[2, 4]
 %1 = exp(%0) : float32[2, 4]
@@ -40,6 +64,19 @@ return %3, %1
 %3 = input() : float32[2, 3]
 %4 = matmul(%2, %3) : float32[4, 3]
 return %4
+
+# nor parts of which one is no elementwise value's, or that overlap
+%0 = input() : float32[2, 6]
+%1 = exp(%0) : float32[2, 6]
+%2 = slice(%1, shape=(2, 3), strides=(6, 1), offset=0) : float32[2, 3]
+%3 = slice(%1, shape=(2, 3), strides=(6, 1), offset=3) : float32[2, 3]
+%4 = log(%2) : float32[2, 3]
+%5 = sum(%3, axes=(0, 1)) : float32[]
+%6 = sin(%0) : float32[2, 6]
+%7 = slice(%6, shape=(2, 4), strides=(6, 1), offset=0) : float32[2, 4]
+%8 = slice(%6, shape=(2, 4), strides=(6, 1), offset=2) : float32[2, 4]
+%9 = mul(%7, %8) : float32[2, 4]
+return %4, %5, %9
 
 # nor where a part of it is read, or a part twice
 %0 = input() : float32[2, 4]
