@@ -50,10 +50,11 @@ def build_group(nodes: Sequence[Node], partition: Partition, group: Group) -> li
     kernels = _Kernels(nodes, partition)
     index = group.members[-1]
     if group.kind == "loop":
-        stores = [Store(m, group.levels[m], m) for m in group.members if m in partition.materialized]
+        stores = [store for m in group.members if m in partition.materialized
+                  for store in (kernels.parts(m) if nodes[m].op == "cat" else [Store(m, group.levels[m], m)])]
         return [kernels.storing(group.axes, stores, group)] if stores else []
     if group.kind == "cat":
-        return kernels.cat(index)
+        return [kernels.copying(part.node, index, part.layout) for part in kernels.parts(index)]
     if group.kind == "scan":
         return [kernels.scan(index)]
     assert group.kind in WRITES, group.kind
@@ -91,14 +92,15 @@ class _Kernels:
         """The kernel that stores `source` to `layout` of `target`."""
         return self.storing(pattern_of((self.nodes[source].numel,), ()), [Store(source, FULL, target, layout)])
 
-    def cat(self, index: int) -> list[KernelCall]:
-        node, calls, start = self.nodes[index], [], 0
+    def parts(self, index: int) -> list[Store]:
+        """The stores of a concatenation's parts."""
+        node, found, start = self.nodes[index], [], 0
         strides, dim = contiguous_strides(node.shape), node.attrs["dim"]
         for i in node.inputs:
             shape = self.nodes[i].shape
-            calls.append(self.copying(i, index, Layout(shape, strides, start * strides[dim])))
+            found.append(Store(i, FULL, index, Layout(shape, strides, start * strides[dim])))
             start += shape[dim]
-        return calls
+        return found
 
     def writing_parts(self, puts: Sequence[Node], target: int) -> list[KernelCall]:
         """The kernels that write disjoint parts of `target`: one for all parts of a shape."""

@@ -69,6 +69,9 @@ class _Fusion:
                 group.operations = OPERATION_LIMIT  # nothing joins it
             elif kind in ("elementwise", "gather", "reduce"):
                 self._assign(index, node, kind)
+            elif (loop := self._loop_of_parts(node)) is not None:
+                self._join(loop, index, FULL)
+                loop.operations = OPERATION_LIMIT  # what reads it must find all of it
             else:
                 group = self._opened("scan" if node.op in SCANS and node.dtype.category < 3 else kind, ())
                 # The gradient of a strided convolution is one `put` per remainder. In separate groups, each would copy
@@ -76,6 +79,15 @@ class _Fusion:
                 if kind in WRITES:
                     self._take_over(group, node)
                 self._join(group, index, FULL)
+
+    def _loop_of_parts(self, node: Node) -> Group | None:
+        """The loop that computes all parts of a concatenation, one of each at each of its points: it stores them there."""
+        loop = self.group_of.get(node.inputs[0]) if node.op == "cat" else None
+        if loop is None or loop.kind != "loop" or loop.is_product:
+            return None
+        parts = all(self.group_of.get(i) is loop and loop.levels[i] == FULL and self.nodes[i].numel == loop.numel(FULL)
+                    for i in node.inputs)
+        return loop if parts else None
 
     def _take_over(self, group: Group, write: Node) -> None:
         """Take in the group that wrote the base of `write`, if nothing else reads that: both write into one buffer."""

@@ -40,6 +40,7 @@ FUSED = {
     "cross_entropy": lambda x: genesis.cross_entropy(x, genesis.tensor([3] * 200)),
     "lerp": lambda x: genesis.lerp(x, normal(200, 100), 0.3),
     "lerp by a tensor": lambda x: genesis.lerp(x, normal(200, 100), normal()),
+    "values that are joined": lambda x: genesis.cat((x.exp(), x.sin(), x.exp() * x.sin()), 1),
     "transposed operand": lambda x: x + normal(100, 200).T,
 }
 
