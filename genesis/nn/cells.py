@@ -35,7 +35,7 @@ class RNNCellBase(Module, WithGetattr):
 
     bias_ih: Parameter | None
     bias_hh: Parameter | None
-    _mode = _row = ""
+    _mode = ""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: DeviceLike = None,
@@ -69,7 +69,8 @@ class RNNCellBase(Module, WithGetattr):
         for state in hx if isinstance(hx, tuple | list) else (hx,):
             if state.shape != want:
                 raise ValueError(f"{type(self).__name__}: hx has shape {state.shape}; want {want}")
-        return call(OPERATIONS[self._row], (input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        return call(OPERATIONS[f"{self._mode.lower()}_cell"], (input, hx, *weights))
 
     def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h
@@ -92,7 +93,7 @@ class RNNCell(RNNCellBase):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
         self.nonlinearity = nonlinearity
-        self._mode, self._row = f"RNN_{nonlinearity.upper()}", f"rnn_{nonlinearity}_cell"
+        self._mode = f"RNN_{nonlinearity.upper()}"
         super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)
 
     def extra_repr(self) -> str:
@@ -114,7 +115,7 @@ class LSTMCell(_Gated):
     ((2, 4), (2, 4))
     """
 
-    _mode, _row = "LSTM", "lstm_cell"
+    _mode = "LSTM"
 
     def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]:
         return h, h
@@ -127,4 +128,4 @@ class GRUCell(_Gated):
     (2, 4)
     """
 
-    _mode, _row = "GRU", "gru_cell"
+    _mode = "GRU"

@@ -161,10 +161,10 @@ class RNNBase(Module, WithGetattr):
             outputs = []
             for reverse, end in enumerate(self._ends(layer)):
                 weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = [getattr(self, kind + end, None) for kind in KINDS]
-                given = call(OPERATIONS["linear"], (x, weight_ih, bias_ih))  # of the whole input: only the state goes by steps
+                given = call(OPERATIONS["linear"], (x, weight_ih))  # of the whole input: only the state goes by steps
                 first = [state[len(after)] for state in states]
                 output, *last = call(OPERATIONS["recurrent"], (
-                    given, first, [weight_hh, bias_hh, weight_hr], self.mode, bool(reverse), ends))
+                    given, first, [weight_hh, bias_ih, bias_hh, weight_hr], self.mode, bool(reverse), ends))
                 outputs.append(output)
                 after.append(tuple(last))
             x = outputs[0] if len(outputs) == 1 else call(OPERATIONS["cat"], (outputs, -1))

@@ -113,35 +113,30 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 # ---- a cell ----
-def _cell(mode: str, input: Value, state: State, *weights: Value | None) -> State:
-    weight_ih, weight_hh, bias_ih, bias_hh = weights
-    given, shown = linear(input, weight_ih, bias_ih), linear(state[0], weight_hh, bias_hh)
-    if given.shape != shown.shape:
-        raise ValueError(f"{mode.lower()} cell: input {input.shape} and hidden {state[0].shape} give gates of shapes "
-                         f"{given.shape} and {shown.shape}; want them equal")
-    return _CELLS[mode](given, shown, state)
-
-
-@composite("lstm_cell", (), method=False, autocast="low")
-def lstm_cell(input: Value, hx: State, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None) -> State:
-    """(h, c) after one step: gates i, f, g, o of input (.., in) and h (.., out); c = f * c + i * g, h = o * tanh(c)."""
-    return _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
-
-
-def _gated(name: str, mode: str, doc: str) -> Operation:
+def _cell(name: str, mode: str, doc: str) -> Operation:
     def define(
-        input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
-    ) -> Value:
-        return _cell(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+        input: Value, hx: Value | State, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
+    ) -> Value | State:
+        state = (hx,) if isinstance(hx, Value) else tuple(hx)
+        given, shown = linear(input, w_ih, b_ih), linear(state[0], w_hh, b_hh)
+        if given.shape != shown.shape:
+            raise ValueError(f"{mode.lower()} cell: input {input.shape} and hidden {state[0].shape} give gates of shapes "
+                             f"{given.shape} and {shown.shape}; want them equal")
+        found = _CELLS[mode](given, shown, state)
+        return found if len(found) > 1 else found[0]
 
     return composite(name, (), method=False, autocast="low", doc=doc)(define)
 
 
-gru_cell = _gated(
+lstm_cell = _cell(
+    "lstm_cell", "LSTM",
+    "(h, c) after one step: gates i, f, g, o of input (.., in) and h (.., out); c = f * c + i * g, h = o * tanh(c).",
+)
+gru_cell = _cell(
     "gru_cell", "GRU", "h after one step: gates r, z, n of input (.., in) and h (.., out); h = (1 - z) * n + z * h.",
 )
-rnn_tanh_cell = _gated("rnn_tanh_cell", "RNN_TANH", "tanh(w_ih @ input + b_ih + w_hh @ h + b_hh).")
-rnn_relu_cell = _gated("rnn_relu_cell", "RNN_RELU", "relu(w_ih @ input + b_ih + w_hh @ h + b_hh).")
+rnn_tanh_cell = _cell("rnn_tanh_cell", "RNN_TANH", "tanh(w_ih @ input + b_ih + w_hh @ h + b_hh).")
+rnn_relu_cell = _cell("rnn_relu_cell", "RNN_RELU", "relu(w_ih @ input + b_ih + w_hh @ h + b_hh).")
 
 
 # ---- a layer ----
@@ -151,8 +146,8 @@ def recurrent(
 ) -> State:
     """A layer's outputs (l, n, out) for the gates' input products `given` (l, n, gates), and its state after the last step.
 
-    `weights` are weight_hh, bias_hh and weight_hr. `reverse` goes from the last step to the first. `left` (n,) are the steps
-    that shorter sequences have here: beyond its end a sequence outputs zeros and keeps its state.
+    `weights` are weight_hh, bias_ih, bias_hh and weight_hr. `reverse` goes from the last step to the first. `left` (n,) are the
+    steps that shorter sequences have here: beyond its end a sequence outputs zeros and keeps its state.
     """
     constants = [weight for weight in weights if weight is not None]
     sequences = [given]
@@ -162,9 +157,10 @@ def recurrent(
 
     def step(constants: Sequence[Value], state: Sequence[Value], rows: Sequence[Value]) -> tuple[Sequence[Value], list[Value]]:
         following = iter(constants)
-        hidden, bias, projection = [None if weight is None else next(following) for weight in weights]
+        hidden, bias, hidden_bias, projection = [None if weight is None else next(following) for weight in weights]
         assert hidden is not None
-        fresh = _CELLS[mode](rows[0], linear(state[0], hidden, bias), tuple(state))
+        entering = rows[0] if bias is None else rows[0] + bias
+        fresh = _CELLS[mode](entering, linear(state[0], hidden, hidden_bias), tuple(state))
         if projection is not None:
             fresh = (linear(fresh[0], projection), *fresh[1:])
         if len(rows) == 1:

@@ -71,7 +71,7 @@ def loops_of(length):
     graph = Graph()
     shapes = (length, 2, 12), (2, 3), (2, 3), (12, 3)
     given, h, c, weight = [graph.add("input", (), shape, float64, {}, True) for shape in shapes]
-    output, *_ = OPERATIONS["recurrent"](given, (h, c), [weight, None, None], "LSTM")
+    output, *_ = OPERATIONS["recurrent"](given, (h, c), [weight, None, None, None], "LSTM")
     count = len(graph)
     ends, _, _ = derive(graph.nodes[:count], {output.index: graph.add("input", (), output.shape, float64)}, graph, graph.value)
     products = [(n.op, graph.nodes[n.inputs[0]].shape[1]) for n in graph.nodes[count:] if n.op == "matmul"]
@@ -110,7 +110,7 @@ def test_multiplications_of_all_steps_are_counted():
     trace = Graph()
     shapes = (7, 2, 12), (2, 3), (2, 3), (12, 3)
     given, h, c, weight = [trace.add("input", (), shape, float64) for shape in shapes]
-    OPERATIONS["recurrent"](given, (h, c), [weight, None, None], "LSTM")
+    OPERATIONS["recurrent"](given, (h, c), [weight, None, None, None], "LSTM")
     assert sum(multiplications(trace.nodes, node) for node in trace.nodes) == 7 * 2 * 3 * 12
 
 
@@ -122,7 +122,7 @@ def test_cotangents_of_many_terms_are_those_of_one(doublings, rows):
     for apart in (False, True):
         graph = Graph()
         given, h, weight = inputs = [graph.add("input", (), array.shape, float64, {}, True) for array in arrays]
-        y, _ = OPERATIONS["recurrent"](given, (h,), [weight, None, None], "RNN_TANH")
+        y, _ = OPERATIONS["recurrent"](given, (h,), [weight, None, None, None], "RNN_TANH")
         for _ in range(doublings if apart else 0):
             y = y + y
         terms = [OPERATIONS["select"](y, 0, k) for k in range(rows)] if apart else [y]
