@@ -105,11 +105,8 @@ class _WithArguments:
     def __init__(self, make: Callable[..., Any]) -> None:
         self.p = make
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return self.p(*args, **options)
-
-    def __repr__(self) -> str:
-        return repr(self.p)
+    def __call__(self, *args: Any, **options: Any) -> Any: return self.p(*args, **options)
+    def __repr__(self) -> str: return repr(self.p)
 
     def with_args(self, **options: Any) -> _WithArguments:
         """The function with these arguments."""

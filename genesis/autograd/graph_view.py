@@ -101,11 +101,8 @@ class GradientNode:
         custom = self._trace.backward.custom_calls.get(self._index)
         return custom.first if custom is not None else call_at(self._trace, self._index)[0]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GradientNode) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
+    def __eq__(self, other: object) -> bool: return isinstance(other, GradientNode) and self._identity() == other._identity()
+    def __hash__(self) -> int: return hash(self._identity())
 
     def _identity(self) -> tuple[int, int]:
         return (id(self._trace), self._first()) if self.variable is None else (id(self.variable), -1)

@@ -33,11 +33,8 @@ class RemovableHandle:
         """Unregister the hook."""
         self._hooks.pop(self.id, None)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.remove()
+    def __enter__(self) -> Self: return self
+    def __exit__(self, *problem: object) -> None: self.remove()
 
 
 class NodeHooks:

@@ -53,14 +53,9 @@ class Stream:
     def cuda_stream(self) -> int:
         return _asked(self.device).gpu.stream
 
-    def __eq__(self, other: object) -> bool:
-        return self.device is other.device if isinstance(other, Stream) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.device)
-
-    def __repr__(self) -> str:
-        return f"<genesis.cuda.Stream of {self.device}>"
+    def __eq__(self, other: object) -> bool: return self.device is other.device if isinstance(other, Stream) else NotImplemented
+    def __hash__(self) -> int: return hash(self.device)
+    def __repr__(self) -> str: return f"<genesis.cuda.Stream of {self.device}>"
 
     def __enter__(self) -> Stream:
         self._current.__enter__()

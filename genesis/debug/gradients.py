@@ -78,17 +78,10 @@ class record_grad_function:
     def finish(self) -> None:
         """A backward pass has ended."""
 
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __iter__(self) -> Iterator[GradientRecord]:
-        return iter(self.records)
-
-    def __getitem__(self, index: int) -> GradientRecord:
-        return self.records[index]
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.records))
+    def __len__(self) -> int: return len(self.records)
+    def __iter__(self) -> Iterator[GradientRecord]: return iter(self.records)
+    def __getitem__(self, index: int) -> GradientRecord: return self.records[index]
+    def __str__(self) -> str: return "\n".join(map(str, self.records))
 
 
 def _shape(gradient: Tensor | None) -> Shape | None:

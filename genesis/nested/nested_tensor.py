@@ -39,14 +39,9 @@ class Ragged:
     def __init__(self, lengths: tuple[int, ...]) -> None:
         self.lengths = lengths
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ragged) and other.lengths == self.lengths
-
-    def __hash__(self) -> int:
-        return hash(self.lengths)
-
-    def __repr__(self) -> str:
-        return "j"
+    def __eq__(self, other: object) -> bool: return isinstance(other, Ragged) and other.lengths == self.lengths
+    def __hash__(self) -> int: return hash(self.lengths)
+    def __repr__(self) -> str: return "j"
 
 
 class AnyNested(CompositeTensor):
@@ -153,14 +148,9 @@ class NestedTensor(AnyNested):
         """Whether the ragged axis has not been transposed."""
         return self._ragged == 1
 
-    def described(self) -> str:
-        return f"a nested one of shape {self.shape}"
-
-    def __len__(self) -> int:
-        return len(self._lengths)
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return iter(self.unbind())
+    def described(self) -> str: return f"a nested one of shape {self.shape}"
+    def __len__(self) -> int: return len(self._lengths)
+    def __iter__(self) -> Iterator[Tensor]: return iter(self.unbind())
 
     def __repr__(self) -> str:  # type: ignore[override]
         shown = f"size={self.shape}, offsets={self._starts!r}{self.derivation()}, contiguous={self.is_contiguous()}"

@@ -67,11 +67,8 @@ class StridedNestedTensor(AnyNested):
         """True: elements are contiguous."""
         return True
 
-    def described(self) -> str:
-        return f"a nested one of sizes {[[*size] for size in self._sizes]}"
-
-    def __len__(self) -> int:
-        return len(self._sizes)
+    def described(self) -> str: return f"a nested one of sizes {[[*size] for size in self._sizes]}"
+    def __len__(self) -> int: return len(self._sizes)
 
     def __repr__(self) -> str:  # type: ignore[override]
         parts = [part.detach().requires_grad_(self.requires_grad) for part in self.unbind()]

@@ -72,11 +72,8 @@ class RNNCellBase(Module, WithGetattr):
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         return call(OPERATIONS[f"{self._mode.lower()}_cell"], (input, hx, *weights))
 
-    def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]:
-        return h
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+    def _initial_state(self, h: Tensor) -> Tensor | Sequence[Tensor]: return h
+    def extra_repr(self) -> str: return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
 class RNNCell(RNNCellBase):

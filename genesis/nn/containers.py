@@ -64,14 +64,9 @@ class _Positional(Module):
         attributes = self.__dict__
         return iter([attributes[name] for name in members_of(self, "_modules").names if name in attributes])
 
-    def __getitem__(self, index: int | slice) -> Any:
-        return self._sliced(index) if isinstance(index, slice) else [*self][index]
-
-    def _sliced(self, index: slice) -> Module:
-        return self._of([*self][index])
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, [*self._modules][index], module)
+    def __getitem__(self, index: int | slice) -> Any: return self._sliced(index) if isinstance(index, slice) else [*self][index]
+    def _sliced(self, index: slice) -> Module: return self._of([*self][index])
+    def __setitem__(self, index: int, module: Module) -> None: setattr(self, [*self._modules][index], module)
 
     def __delitem__(self, index: int | slice) -> None:
         names = [*self._modules]
@@ -82,11 +77,8 @@ class _Positional(Module):
         for index, (name, module) in enumerate(kept.items()):
             self.add_module(str(index) if renumbered else name, module)
 
-    def __add__(self, other: Iterable[Any]) -> Any:
-        return self._of([*self, *other])
-
-    def __iadd__(self, other: Iterable[Any]) -> Self:
-        return self.extend(other)
+    def __add__(self, other: Iterable[Any]) -> Any: return self._of([*self, *other])
+    def __iadd__(self, other: Iterable[Any]) -> Self: return self.extend(other)
 
     def _of(self, modules: list[Module]) -> Module:
         raise NotImplementedError(f"{type(self).__name__} has no _of(modules), one like it that holds a slice's modules")
@@ -167,11 +159,8 @@ class ModuleList(_Positional):
         inner = "\n".join(lines).replace("\n", "\n  ")
         return f"{type(self).__name__}(\n  {inner}\n)" if lines else f"{type(self).__name__}()"
 
-    def __init__(self, modules: Iterable[Module | None] | None = None) -> None:
-        super().__init__(modules or ())
-
-    def _of(self, modules: list[Module]) -> Module:
-        return ModuleList(modules)
+    def __init__(self, modules: Iterable[Module | None] | None = None) -> None: super().__init__(modules or ())
+    def _of(self, modules: list[Module]) -> Module: return ModuleList(modules)
 
 
 class ParameterList(Module):
@@ -255,17 +244,10 @@ class _Named(Module, Generic[Held]):
             raise KeyError(name)
         Module.__delattr__(self, name)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._held()
-
-    def __len__(self) -> int:
-        return len(self.keys())
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
-
-    def _held(self) -> dict[str, Held]:
-        return self._modules.copy()
+    def __contains__(self, name: object) -> bool: return name in self._held()
+    def __len__(self) -> int: return len(self.keys())
+    def __iter__(self) -> Iterator[str]: return iter(self.keys())
+    def _held(self) -> dict[str, Held]: return self._modules.copy()
 
     def keys(self) -> KeysView[str]:
         """The names, in order."""

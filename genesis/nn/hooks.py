@@ -123,14 +123,9 @@ class _Registered(MutableMapping[int, Hook]):
     def __delitem__(self, key: int) -> None:
         del self._hooks[key]
 
-    def __iter__(self) -> Iterator[int]:
-        return iter([*self._hooks])
-
-    def __len__(self) -> int:
-        return len(self._hooks)
-
-    def __repr__(self) -> str:
-        return repr(OrderedDict(self.items()))
+    def __iter__(self) -> Iterator[int]: return iter([*self._hooks])
+    def __len__(self) -> int: return len(self._hooks)
+    def __repr__(self) -> str: return repr(OrderedDict(self.items()))
 
 
 class Hooked:

@@ -51,14 +51,9 @@ class Members(MutableMapping[str, Any]):
         del self.names[name]
         del self.attributes[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.names and name in self.attributes
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.copy())
-
-    def __len__(self) -> int:
-        return len(self.copy())
+    def __contains__(self, name: object) -> bool: return name in self.names and name in self.attributes
+    def __iter__(self) -> Iterator[str]: return iter(self.copy())
+    def __len__(self) -> int: return len(self.copy())
 
     def copy(self) -> dict[str, Any]:
         """A dict of the members."""
@@ -93,11 +88,8 @@ class Members(MutableMapping[str, Any]):
         self.names.update({name: persistent.get(name, True) for name in members})
         self.attributes.update(members)
 
-    def __repr__(self) -> str:
-        return repr(self.copy())
-
-    def __reduce__(self) -> tuple[type[Members], tuple[dict[str, bool]]]:
-        return Members, (dict(self.names),)
+    def __repr__(self) -> str: return repr(self.copy())
+    def __reduce__(self) -> tuple[type[Members], tuple[dict[str, bool]]]: return Members, (dict(self.names),)
 
 
 class NonPersistent(MutableSet[str]):
@@ -109,11 +101,8 @@ class NonPersistent(MutableSet[str]):
     def __contains__(self, name: object) -> bool:
         return self._names.get(name, True) is False  # type: ignore[call-overload]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter([name for name, persistent in self._names.items() if not persistent])
-
-    def __len__(self) -> int:
-        return sum(not persistent for persistent in self._names.values())
+    def __iter__(self) -> Iterator[str]: return iter([name for name, persistent in self._names.items() if not persistent])
+    def __len__(self) -> int: return sum(not persistent for persistent in self._names.values())
 
     def add(self, value: str) -> None:
         """Leave a member out of the state dict."""

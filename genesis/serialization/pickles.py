@@ -134,11 +134,8 @@ class Pickler(_PurePickler):
         self.write(pickle.GLOBAL + f"{name.module}\n{name.name}\n".encode())
         self.memoize(name)
 
-    def _save_dtype(self, dtype: DType) -> None:
-        self.save(_NAMES[dtype.name])
-
-    def _save_part(self, part: _Part) -> None:
-        self.save_reduce(part.function, part.arguments)
+    def _save_dtype(self, dtype: DType) -> None: self.save(_NAMES[dtype.name])
+    def _save_part(self, part: _Part) -> None: self.save_reduce(part.function, part.arguments)
 
 
 Pickler.dispatch = {

@@ -160,11 +160,8 @@ class SummaryWriter:
                 writer.close()
         self._writer, self._beside = None, {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
+    def __enter__(self) -> Self: return self
+    def __exit__(self, *problem: object) -> None: self.close()
 
     def _add(self, value: Any, step: int | None, walltime: float | None) -> None:
         self._write(Event(summary=Summary(value=[value])), step, walltime)

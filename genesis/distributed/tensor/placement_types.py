@@ -58,11 +58,8 @@ class Partial(Placement):
         if self.reduce_op not in REDUCTIONS:
             raise ArgumentError(f"Partial: reduce_op is {self.reduce_op!r}; want one of {', '.join(REDUCTIONS)}")
 
-    def __repr__(self) -> str:
-        return f"Partial({self.reduce_op})"
-
-    def __str__(self) -> str:
-        return f"P({self.reduce_op})"
+    def __repr__(self) -> str: return f"Partial({self.reduce_op})"
+    def __str__(self) -> str: return f"P({self.reduce_op})"
 
 
 REDUCTIONS = "sum", "avg", "max", "min", "prod"

@@ -115,11 +115,8 @@ class TypedStorage:
     def __setitem__(self, index: Any, value: Any) -> None:
         self._elements()[index] = value
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.tolist())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TypedStorage) and other._root is self._root
+    def __iter__(self) -> Iterator[Any]: return iter(self.tolist())
+    def __eq__(self, other: object) -> bool: return isinstance(other, TypedStorage) and other._root is self._root
 
     __hash__ = object.__hash__
 
@@ -146,11 +143,8 @@ class TypedStorage:
         """A copy on the CPU; itself if it is there already."""
         return type(self)(self._root.detach().cpu())
 
-    def __dlpack__(self, **options: Any) -> object:
-        return from_numpy(self._elements()).__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._root.__dlpack_device__()
+    def __dlpack__(self, **options: Any) -> object: return from_numpy(self._elements()).__dlpack__(**options)
+    def __dlpack_device__(self) -> tuple[int, int]: return self._root.__dlpack_device__()
 
     @classmethod
     def from_file(

@@ -26,11 +26,8 @@ class _Normed:
     def evaluate(self, module: Module) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} has no evaluate(module), which computes the weight")
 
-    def compute(self, module: Module) -> Tensor:
-        return self.evaluate(module)
-
-    def __call__(self, module: Module, inputs: Any) -> None:
-        setattr(module, self.name, self.compute(module))
+    def compute(self, module: Module) -> Tensor: return self.evaluate(module)
+    def __call__(self, module: Module, inputs: Any) -> None: setattr(module, self.name, self.compute(module))
 
     def remove(self, module: Module) -> None:
         """Make the weight a parameter again."""

@@ -149,14 +149,9 @@ class PruningContainer(BasePruningMethod):
             raise ValueError(f"PruningContainer: prunes {self._tensor_name!r}, the method {method._tensor_name!r}")
         self._pruning_methods += (method,)
 
-    def __len__(self) -> int:
-        return len(self._pruning_methods)
-
-    def __iter__(self) -> Iterator[BasePruningMethod]:
-        return iter(self._pruning_methods)
-
-    def __getitem__(self, index: int) -> BasePruningMethod:
-        return self._pruning_methods[index]
+    def __len__(self) -> int: return len(self._pruning_methods)
+    def __iter__(self) -> Iterator[BasePruningMethod]: return iter(self._pruning_methods)
+    def __getitem__(self, index: int) -> BasePruningMethod: return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask of the last method, applied to what `default_mask` leaves."""

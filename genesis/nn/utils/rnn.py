@@ -98,14 +98,9 @@ class PackedSequence(_Members):
         found: Tensor = tuple.__getitem__(self, 0) if self._data is None else self._data
         return found
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.data, *tuple.__getitem__(self, slice(1, None))))
-
-    def __getitem__(self, index: Any) -> Any:
-        return tuple(self)[index]
-
-    def __repr__(self) -> str:
-        return repr(_Members(*self)).replace("_Members", "PackedSequence", 1)
+    def __iter__(self) -> Iterator[Any]: return iter((self.data, *tuple.__getitem__(self, slice(1, None))))
+    def __getitem__(self, index: Any) -> Any: return tuple(self)[index]
+    def __repr__(self) -> str: return repr(_Members(*self)).replace("_Members", "PackedSequence", 1)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
         """The sequences with `data` of another dtype or on another device, as `Tensor.to` takes them.

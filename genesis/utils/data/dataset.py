@@ -64,11 +64,8 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             )
         self.tensors = tensors
 
-    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
-        return tuple([t[index] for t in self.tensors])
-
-    def __len__(self) -> int:
-        return self.tensors[0].shape[0]
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]: return tuple([t[index] for t in self.tensors])
+    def __len__(self) -> int: return self.tensors[0].shape[0]
 
 
 class Subset(Dataset[Sample]):
@@ -78,11 +75,8 @@ class Subset(Dataset[Sample]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index: int) -> Sample:
-        return self.dataset[self.indices[index]]
-
-    def __len__(self) -> int:
-        return len(self.indices)
+    def __getitem__(self, index: int) -> Sample: return self.dataset[self.indices[index]]
+    def __len__(self) -> int: return len(self.indices)
 
 
 class ConcatDataset(Dataset[Sample]):

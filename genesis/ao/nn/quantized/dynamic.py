@@ -77,8 +77,5 @@ class Linear(Module):
         operands = (input, self.weight, self.scale) if self.bias is None else (input, self.weight, self.scale, self.bias)
         return call(OPERATIONS["linear_dynamic"], operands)  # type: ignore[no-any-return]
 
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, dtype={self.weight.dtype!r}, qscheme=per_channel_symmetric"
-
-    def __repr__(self) -> str:
-        return f"DynamicQuantized{super().__repr__()}"
+    def extra_repr(self) -> str: return f"{super().extra_repr()}, dtype={self.weight.dtype!r}, qscheme=per_channel_symmetric"
+    def __repr__(self) -> str: return f"DynamicQuantized{super().__repr__()}"
