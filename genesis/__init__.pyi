@@ -46,7 +46,6 @@ from genesis.functions.from_data import (
     scalar_tensor as scalar_tensor, tensor as tensor,
 )
 from genesis.functions.low_rank import lobpcg as lobpcg, pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
-from genesis.functions.methods.by_element import apply_ as apply_, map2_ as map2_, map_ as map_
 from genesis.functions.methods.complex_numbers import (
     adjoint as adjoint, conj as conj, conj_physical as conj_physical, conj_physical_ as conj_physical_,
     is_complex as is_complex, is_conj as is_conj, is_neg as is_neg, resolve_conj as resolve_conj, resolve_neg as resolve_neg,
@@ -58,7 +57,9 @@ from genesis.functions.methods.inspection import (
     is_floating_point as is_floating_point, is_inference as is_inference, is_same_size as is_same_size, is_signed as is_signed,
     numel as numel,
 )
-from genesis.functions.methods.rarer_names import detach_copy as detach_copy, float_power_ as float_power_
+from genesis.functions.methods.rarer_names import (
+    apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
+)
 from genesis.functions.methods.rebinding import as_strided_ as as_strided_, set_ as set_, slice_inverse as slice_inverse
 from genesis.functions.methods.restriding import (
     as_strided as as_strided, as_strided_scatter as as_strided_scatter, fill_diagonal_ as fill_diagonal_, t_ as t_,
@@ -109,12 +110,13 @@ from genesis.nn.functional import (
     triplet_margin_with_distance_loss as triplet_margin_with_distance_loss,
 )
 from genesis.nn.grouped import conv_tbc as conv_tbc, grouped_mm as grouped_mm
-from genesis.nn.multi_head import multi_head_attention_forward as multi_head_attention_forward
+from genesis.nn.multi_head import (
+    multi_head_attention_forward as multi_head_attention_forward, scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from genesis.nn.native import (
     native_batch_norm as native_batch_norm, native_group_norm as native_group_norm, native_layer_norm as native_layer_norm,
 )
 from genesis.nn.noise import gumbel_softmax as gumbel_softmax, rrelu_ as rrelu_
-from genesis.nn.scaled_attention import scaled_dot_product_attention as scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.tables import embedding as embedding, embedding_bag as embedding_bag, one_hot as one_hot
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d

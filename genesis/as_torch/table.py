@@ -33,7 +33,7 @@ from genesis.as_torch.stand_ins import (
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
-from genesis.distributed import fully_sharded, fully_sharded_settings, schemes, wrapping
+from genesis.distributed import fully_sharded, fully_sharded_settings, rendezvous, wrapping
 from genesis.functions.random_draws import drawn_by_host
 from genesis.nn import functional, init, parallel, utils
 from genesis.nn import parameter as nn_parameter
@@ -255,7 +255,7 @@ NAMES: dict[str, Any] = {
     **{f"torch.nn.modules.module._global_{kind}_hooks": MappingProxyType({}) for kind in (  # global hooks: there are none
         "forward", "forward_pre", "backward", "backward_pre", "parameter_registration", "buffer_registration",
         "module_registration")},
-    "torch.distributed.rendezvous": schemes.rendezvous,
+    "torch.distributed.rendezvous": rendezvous.rendezvous,
     "torch.distributed._tensor.experimental.implicit_replication": distributed.tensor.implicit_replication,
     "torch.cuda._lazy_call": lambda callable, **options: callable() if cuda.is_available() else None,
     "torch._C._get_tracing_state": nothing,

@@ -28,11 +28,11 @@ from genesis.distributed.messages import P2POp, batch_isend_irecv, irecv, isend,
 from genesis.distributed.objects import (
     all_gather_object, broadcast_object_list, gather_object, recv_object_list, scatter_object_list, send_object_list,
 )
-from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_pg_count, is_initialized
-from genesis.distributed.ranks import (
-    get_backend, get_global_rank, get_group_rank, get_node_local_rank, get_process_group_ranks, get_rank, get_world_size,
+from genesis.distributed.process_group import (
+    NON_GROUP_MEMBER, ProcessGroup, get_backend, get_global_rank, get_group_rank, get_node_local_rank, get_pg_count,
+    get_process_group_ranks, get_rank, get_world_size, is_initialized,
 )
-from genesis.distributed.schemes import register_rendezvous_handler
+from genesis.distributed.rendezvous import register_rendezvous_handler
 from genesis.distributed.stores import (
     DistNetworkError, DistStoreError, FileStore, HashStore, PrefixStore, QueueEmptyError, Store, TCPStore,
 )

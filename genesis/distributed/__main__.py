@@ -20,7 +20,7 @@ from types import FrameType
 from typing import NoReturn
 
 from genesis.distributed import mpi
-from genesis.distributed.ending import abort, end_job
+from genesis.distributed.departures import abort, end_job
 from genesis.distributed.launchers import check_launcher, launched_rank, launched_ranks
 
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from genesis.distributed.flat import check_count, check_lists, check_tensors, joined, put
 from genesis.distributed.nn.functional import collective
-from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, seconds_of, synchronize
-from genesis.distributed.ranks import root_of
+from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, root_of, seconds_of, synchronize
 from genesis.distributed.work import Work
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError

@@ -18,8 +18,7 @@ from genesis.distributed.communication_hooks import BUILTIN, BuiltinCommHookType
 from genesis.distributed.flat import joined, put
 from genesis.distributed.nn.functional import all_reduce, broadcast
 from genesis.distributed.objects import all_gather_object
-from genesis.distributed.process_group import ProcessGroup, group_of
-from genesis.distributed.ranks import get_process_group_ranks
+from genesis.distributed.process_group import ProcessGroup, get_process_group_ranks, group_of
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.nn.module import Module

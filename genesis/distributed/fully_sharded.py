@@ -16,8 +16,7 @@ from genesis.distributed.fully_sharded_settings import (
     OptimStateDictConfig, OptimStateKeyType, ShardedOptimStateDictConfig, ShardedStateDictConfig, ShardingStrategy,
     StateDictConfig, StateDictSettings, StateDictType,
 )
-from genesis.distributed.process_group import ProcessGroup, group_of
-from genesis.distributed.ranks import get_rank
+from genesis.distributed.process_group import ProcessGroup, get_rank, group_of
 from genesis.distributed.wrapping import wrap_children
 from genesis.ir.errors import ArgumentError
 from genesis.nn.module import Module

@@ -11,8 +11,7 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from genesis.distributed import mpi, rendezvous
-from genesis.distributed.departures import Departures
-from genesis.distributed.ending import end_job
+from genesis.distributed.departures import Departures, end_job
 from genesis.distributed.gpus import become_current, disconnect, uses_nccl
 from genesis.distributed.launchers import launched_ranks
 from genesis.distributed.process_group import JOB, ProcessGroup, group_of, seconds_of, synchronize

@@ -10,8 +10,7 @@ import numpy as np
 from genesis.distributed import mpi
 from genesis.distributed.flat import check_tensors, joined, put
 from genesis.distributed.nn import functional
-from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of
-from genesis.distributed.ranks import get_group_rank, root_of
+from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, get_group_rank, group_of, root_of
 from genesis.distributed.work import Message, Work
 from genesis.execution.flush import flush_all
 from genesis.functions.from_data import tensor as tensor_from

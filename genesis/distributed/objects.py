@@ -13,8 +13,7 @@ import numpy as np
 
 from genesis.distributed.flat import check_count
 from genesis.distributed.messages import recv, send
-from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, synchronize
-from genesis.distributed.ranks import root_of
+from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, group_of, root_of, synchronize
 from genesis.execution.flush import flush_all
 from genesis.functions.creation import zeros
 from genesis.functions.from_data import tensor as tensor_from

@@ -12,8 +12,7 @@ from typing import Any
 from genesis.distributed.flat import joined, put
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.objects import gather_object
-from genesis.distributed.process_group import ProcessGroup, group_of
-from genesis.distributed.ranks import get_rank
+from genesis.distributed.process_group import ProcessGroup, get_rank, group_of
 from genesis.ir.annotations import Options
 from genesis.ir.errors import ArgumentTypeError
 from genesis.ops import collective as rows

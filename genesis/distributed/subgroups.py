@@ -8,8 +8,9 @@ from typing import Any
 
 from genesis.cuda.gpus import device_count
 from genesis.distributed import mpi
-from genesis.distributed.process_group import JOB, NON_GROUP_MEMBER, ProcessGroup, group_of, seconds_of, synchronize, world
-from genesis.distributed.ranks import get_process_group_ranks
+from genesis.distributed.process_group import (
+    JOB, NON_GROUP_MEMBER, ProcessGroup, get_process_group_ranks, group_of, seconds_of, synchronize, world,
+)
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError
 

@@ -17,7 +17,7 @@ from genesis.functions.selection import where
 from genesis.ir.annotations import Options
 from genesis.ir.dtypes import bool_, int32
 from genesis.ir.replayable import replayable_module
-from genesis.nn.scaled_attention import scaled_dot_product_attention
+from genesis.nn.multi_head import scaled_dot_product_attention
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import call

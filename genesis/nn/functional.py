@@ -12,11 +12,10 @@ from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
 from genesis.nn.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from genesis.nn.grouped import conv_tbc, grouped_mm
 from genesis.nn.in_place import in_place_too
-from genesis.nn.multi_head import multi_head_attention_forward
+from genesis.nn.multi_head import multi_head_attention_forward, scaled_dot_product_attention
 from genesis.nn.noise import (
     alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax, rrelu, rrelu_,
 )
-from genesis.nn.scaled_attention import scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss, linear_cross_entropy
 from genesis.nn.tables import embedding, embedding_bag, one_hot
 from genesis.nn.unpooling import max_unpool1d, max_unpool2d, max_unpool3d

@@ -10,12 +10,13 @@ from genesis.nn.fractional_pooling import (
     fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
 )
 from genesis.nn.grouped import conv_tbc as conv_tbc, grouped_mm as grouped_mm
-from genesis.nn.multi_head import multi_head_attention_forward as multi_head_attention_forward
+from genesis.nn.multi_head import (
+    multi_head_attention_forward as multi_head_attention_forward, scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from genesis.nn.noise import (
     alpha_dropout as alpha_dropout, dropout as dropout, dropout1d as dropout1d, dropout2d as dropout2d, dropout3d as dropout3d,
     feature_alpha_dropout as feature_alpha_dropout, gumbel_softmax as gumbel_softmax, rrelu as rrelu, rrelu_ as rrelu_,
 )
-from genesis.nn.scaled_attention import scaled_dot_product_attention as scaled_dot_product_attention
 from genesis.nn.sequences import ctc_loss as ctc_loss, linear_cross_entropy as linear_cross_entropy
 from genesis.nn.tables import embedding as embedding, embedding_bag as embedding_bag, one_hot as one_hot
 from genesis.nn.unpooling import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d

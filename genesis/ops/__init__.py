@@ -3,9 +3,9 @@
 from genesis.ops import (
     activation, arithmetic, arrangement, complex_functions, complex_numbers, complex_values, contraction, conversion,
     convolution, ctc, decompositions, definite, densities, distance, elementwise, elimination, fourier, histograms,
-    indefinite, indexing, joining, least_squares, loss, normalization, norms, numbers, optimize, ordering, polynomials,
+    indefinite, indexing, joining, loss, normalization, norms, numbers, optimize, ordering, polynomials,
     pooling, products, quantiles, quantization, reduction, reflections, resample, running, sampling, scatter_reduction,
-    sequences, short_time_fourier, solving, source, sparse_product, special, statistics, tables, view_gradient, views,
+    sequences, short_time_fourier, solving, source, special, statistics, tables, view_gradient, views,
     window,
 )
 from genesis.ops.registry import OPERATIONS, PRIMITIVES, Operation, Primitive

@@ -18,7 +18,7 @@ from genesis.as_torch.stand_ins.settings import no
 from genesis.distributed.collectives import ReduceOp
 from genesis.distributed.gpus import ENGINES
 from genesis.distributed.initialization import is_available, is_nccl_available
-from genesis.distributed.ranks import get_backend
+from genesis.distributed.process_group import get_backend
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.groups import GROUPS, CollectiveError

@@ -7,8 +7,7 @@ from typing import Any
 
 from genesis.distributed.nn.functional import collective
 from genesis.distributed.objects import broadcast_object_list
-from genesis.distributed.process_group import is_initialized, world
-from genesis.distributed.ranks import get_rank
+from genesis.distributed.process_group import get_rank, is_initialized, world
 from genesis.distributed.tensor.dtensor import DTensor
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError

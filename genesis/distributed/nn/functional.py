@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.distributed.process_group import group_of
-from genesis.distributed.ranks import get_group_rank
+from genesis.distributed.process_group import get_group_rank, group_of
 from genesis.execution.flush import flush_collectives
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops import collective as rows

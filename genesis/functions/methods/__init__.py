@@ -1,13 +1,13 @@
 """The methods of Tensor: rows of the operation table, properties, conversions and writes."""
 
 from genesis.functions.methods import (
-    by_element, complex_numbers, conversion, differentiation, inspection, rarer_names, rebinding, restriding,
+    complex_numbers, conversion, differentiation, inspection, rarer_names, rebinding, restriding,
     shaping, sharing, storage, writing,
 )
 from genesis.functions.methods.table import install
 
 __all__ = [
-    "by_element", "complex_numbers", "conversion", "differentiation", "inspection", "rarer_names", "rebinding",
+    "complex_numbers", "conversion", "differentiation", "inspection", "rarer_names", "rebinding",
     "restriding", "shaping", "sharing", "storage", "writing",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
 
 from genesis.functions.creation import as_shape
@@ -13,6 +14,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
+from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.in_place import in_place
 from genesis.tensor.views import detach
@@ -111,3 +113,45 @@ def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Modu
 def to_device(self: Tensor, device: DeviceLike, /, *, stream: object = None) -> Tensor:
     """The tensor on `device`; itself if it is there already."""
     return self.to(device)
+
+
+# ---- Python functions of each element: slow, one Python call each ----
+Number = bool | int | float
+
+
+@method
+def apply_(self: Tensor, callable: Callable[[Number], Number]) -> Tensor:
+    """Replace each element by `callable(element)`, Python numbers, in place. CPU only, no gradient, slow.
+
+    >>> genesis.tensor([1.0, 4.0]).apply_(lambda x: x + 1)
+    tensor([2., 5.])
+    """
+    return _written(self, callable)
+
+
+@method
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Number, Number], Number]) -> Tensor:
+    """Replace each element by `callable` of it and the element of `tensor`, which broadcasts. As slow as `apply_`.
+
+    >>> genesis.tensor([1.0, 4.0]).map_(genesis.tensor([2.0]), lambda x, y: x * y)
+    tensor([2., 8.])
+    """
+    return _written(self, callable, tensor)
+
+
+@method
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Number, Number, Number], Number]) -> Tensor:
+    """Replace each element by `callable` of it and those of `x` and `y`, which broadcast. As slow as `apply_`.
+
+    >>> genesis.tensor([1.0, 4.0]).map2_(genesis.tensor([2.0]), genesis.tensor([3.0]), lambda x, y, z: x * y + z)
+    tensor([ 5., 11.])
+    """
+    return _written(self, callable, x, y)
+
+
+def _written(self: Tensor, callable: AnyFunction, *others: Tensor) -> Tensor:
+    if self.requires_grad or any(other.requires_grad for other in others):
+        raise RuntimeError("apply_: Python functions of elements have no gradient; use detach()")
+    lists = [other.expand(self.shape).reshape(-1).tolist() for other in (self, *others)]
+    results = [callable(*elements) for elements in zip(*lists, strict=True)]
+    return self.copy_(from_data(results, self.dtype, device=self.device).reshape(self.shape))
