@@ -70,14 +70,15 @@ def linspace(
     >>> genesis.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    if options:
-        check_layout_options("linspace", options)
-    return _rounded("linspace", _spaced("linspace", start, end, steps, dtype, device), dtype, device, requires_grad)
+    numbers = _spaced("linspace", start, end, steps, dtype, device, True)
+    return _rounded("linspace", numbers, dtype, device, requires_grad, options)
 
 
-def _spaced(name: str, start: Operand, end: Operand, steps: int, dtype: DType | None, device: DeviceLike) -> Tensor:
+def _spaced(
+    name: str, start: Operand, end: Operand, steps: int, dtype: DType | None, device: DeviceLike, is_rounded: bool = False
+) -> Tensor:
     """Evenly spaced numbers in float64 or complex128. Integers, and what is rounded to float32, have ends of that dtype and
-    are computed from the nearer one. Ends that are tensors are not read.
+    are computed from the nearer one; they are in that dtype if `is_rounded`. Ends that are tensors are not read.
 
     Raises TypeError for a number of steps that is no int, and ValueError for a negative one and for an end outside an integer
     dtype's range.
@@ -87,7 +88,7 @@ def _spaced(name: str, start: Operand, end: Operand, steps: int, dtype: DType | 
     narrow = dtype if dtype.category == 1 or dtype is float32 else None
     low, high = [_end(name, x, narrow) for x in (start, end)]
     device = next((x.device for x in (low, high) if isinstance(x, Tensor)), device)
-    return call_on(device_of(device), OPERATIONS["linspace"], (low, high, steps, narrow))
+    return call_on(device_of(device), OPERATIONS["linspace"], (low, high, steps, narrow, is_rounded))
 
 
 def _end(name: str, end: Operand, dtype: DType | None) -> Operand:
@@ -104,16 +105,17 @@ def _end(name: str, end: Operand, dtype: DType | None) -> Operand:
     return wrapped(int(end.real), dtype)
 
 
-def _dtype_of_ends(name: str, is_complex: bool, dtype: DType | None) -> DType:
-    """`dtype`, or the default one; raises TypeError for real numbers between complex ends."""
-    found = dtype or (get_default_dtype().complex if is_complex else get_default_dtype())
-    if is_complex and not found.is_complex:
-        raise ArgumentTypeError(f"{name}: the ends are complex, and dtype is {found.name}; want complex64 or complex128")
-    return found
-
-
-def _rounded(name: str, numbers: Tensor, dtype: DType | None, device: DeviceLike, requires_grad: bool) -> Tensor:
-    rounded = numbers.to(_dtype_of_ends(name, numbers.dtype.is_complex, dtype), device=device)
+def _rounded(
+    name: str, numbers: Tensor, dtype: DType | None, device: DeviceLike, requires_grad: bool, options: LayoutOptions
+) -> Tensor:
+    """The numbers in `dtype`, or the default one; raises TypeError for real numbers between complex ends."""
+    if options:
+        check_layout_options(name, options)
+    is_complex, default = numbers.dtype.is_complex, get_default_dtype()
+    dtype = as_dtype(name, dtype or (default.complex if is_complex else default))
+    if is_complex and not dtype.is_complex:
+        raise ArgumentTypeError(f"{name}: the ends are complex, and dtype is {dtype.name}; want complex64 or complex128")
+    rounded = numbers if numbers.dtype is dtype and device is None else numbers.to(dtype, device=device)
     return rounded.requires_grad_() if requires_grad else rounded
 
 
@@ -127,9 +129,8 @@ def logspace(
     >>> genesis.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    if options:
-        check_layout_options("logspace", options)
-    return _rounded("logspace", base ** _spaced("logspace", start, end, steps, dtype, device), dtype, device, requires_grad)
+    numbers = base ** _spaced("logspace", start, end, steps, dtype, device)
+    return _rounded("logspace", numbers, dtype, device, requires_grad, options)
 
 
 @takes_out
@@ -163,9 +164,7 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    if options:
-        check_layout_options("tril_indices", options)
-    return _constant(np.stack(np.tril_indices(row, offset, col)), dtype, device)
+    return _constant("tril_indices", np.stack(np.tril_indices(row, offset, col)), dtype, device, options)
 
 
 def triu_indices(
@@ -177,13 +176,13 @@ def triu_indices(
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    if options:
-        check_layout_options("triu_indices", options)
-    return _constant(np.stack(np.triu_indices(row, offset, col)), dtype, device)
+    return _constant("triu_indices", np.stack(np.triu_indices(row, offset, col)), dtype, device, options)
 
 
-def _constant(values: np.ndarray, dtype: DType, device: DeviceLike) -> Tensor:
+def _constant(name: str, values: np.ndarray, dtype: DType, device: DeviceLike, options: LayoutOptions) -> Tensor:
     """A tensor of values that depend only on numbers: a compiled call that makes it can be replayed, and copies them."""
+    if options:
+        check_layout_options(name, options)
     return call(OPERATIONS["clone"], (from_values(values, as_dtype("tensor", dtype), device_of(device)),))  # type: ignore[no-any-return]
 
 
@@ -204,7 +203,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         last = np.arange(sizes.sum()) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
         positions = np.column_stack([np.repeat(positions, sizes, axis=0), last])
         first = last + (not with_replacement)
-    return input[_constant(positions, int64, input.device)]
+    return input[_constant("combinations", positions, int64, input.device, {})]
 
 
 @routed_function

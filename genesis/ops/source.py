@@ -169,10 +169,11 @@ def eye(value: Value, rows: int, columns: int, dtype: DType) -> Value:
 
 
 @composite("linspace", 2, method=False, public=False, takes_complex=True)
-def linspace(start: Value, end: Value, count: int, dtype: DType | None = None) -> Value:
+def linspace(start: Value, end: Value, count: int, dtype: DType | None = None, is_rounded: bool = False) -> Value:
     """`count` evenly spaced numbers from `start` to `end` in float64 or complex128. The last one is `end`.
 
-    With a `dtype`, real ends are of it, and each number is computed from the nearer one; of float32, the step is, too.
+    With a `dtype`, real ends are of it, and each number is computed from the nearer one; of float32, the step is, too. The
+    numbers are rounded to it if `is_rounded`.
     """
     start, end = as_values(start, end)
     wide = complex128 if start.dtype.is_complex or end.dtype.is_complex else float64
@@ -183,4 +184,5 @@ def linspace(start: Value, end: Value, count: int, dtype: DType | None = None) -
     if dtype is None:
         return where(index == last, high, low + span / last * index)
     step = cast(cast(cast(span, dtype) / last, dtype), wide) if dtype is float32 else span / last
-    return where(index < max(count // 2, 1), low + step * index, high - step * (count - 1 - index))
+    numbers = where(index < max(count // 2, 1), low + step * index, high - step * (count - 1 - index))
+    return cast(numbers, dtype) if is_rounded else numbers
