@@ -103,7 +103,6 @@ def _nothing_is_pending():
     """
     new_programs._met.clear()
     plan_template._skeletons.clear()
-    plan_template._affordable[:] = [plan_template.NODES_AHEAD]
     for trace in unflushed():
         with contextlib.suppress(Exception):
             flush(trace)

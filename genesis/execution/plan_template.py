@@ -10,28 +10,26 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import chain
 from operator import add, mul
 from typing import Any, NamedTuple
 
 from genesis.codegen.segment import OwnedMemory
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Node
-from genesis.ir.skeletons import Numbers, node_with_numbers, numbers_of
+from genesis.ir.skeletons import Numbers, node_with_numbers
 from genesis.ir.symbolic_sizes import NotSymbolicError, Symbols
 from genesis.lower.allocate import Arena
 from genesis.lower.stored import is_built_in
 from genesis.runtime.groups import GROUPS
-from genesis.tracing.families import COST, Known
+from genesis.tracing.families import Known
 from genesis.tracing.trace import Trace
 
-NODES_AHEAD = 1200  # of templates that are made before any has paid; after that they take
-SHARE = 8  # times less than planning, and what filling in has saved
 SKELETONS = 256  # that are remembered
 FACTORS = 16  # inputs of a template whose products and sums other numbers may be
 LITERALS = range(-1, 3)  # keys of tables of the passes
 
 _skeletons: OrderedDict[Key, Known] = OrderedDict()
-_affordable: list[float] = [NODES_AHEAD]  # nodes of templates that may be made, which takes as long as to plan `COST` times
 
 
 class Program(NamedTuple):
@@ -43,18 +41,15 @@ class Program(NamedTuple):
 
     def filled(self) -> Any:
         """The plan by an earlier template; None if none fits."""
-        plan = self.known.fill(self.nodes, self.numbers)
-        _affordable[0] += 0 if plan is None else len(self.nodes) / COST
-        return plan
+        return self.known.fill(self.nodes, self.numbers)
 
     def planned(self, plan: Callable[[Sequence[Node]], Any]) -> Any:
         """The plan that `plan` makes of nodes, by way of a new template if that is likely to pay."""
-        _affordable[0] += len(self.nodes) / (SHARE * COST)
-        if self.known.is_due(self.numbers) and _affordable[0] >= len(self.nodes):
-            _affordable[0] -= len(self.nodes)
+        made = None
+        if self.known.is_due(self.numbers):
             self.known.make(_template, self.nodes, plan)
-            return self.known.fill(self.nodes, self.numbers) or plan(self.nodes)
-        return plan(self.nodes)
+            made = self.filled()
+        return plan(self.nodes) if made is None else made
 
 
 def program_of(trace: Trace, key: Key) -> Program | None:
@@ -67,7 +62,11 @@ def program_of(trace: Trace, key: Key) -> Program | None:
     _skeletons.move_to_end(described)
     if len(_skeletons) > SKELETONS:
         _skeletons.popitem(last=False)
-    return Program(known, trace.nodes, numbers_of(trace.nodes))
+    parts, before = [], trace.step.numbers
+    while before is not None:
+        before, numbers = before
+        parts.append(numbers)
+    return Program(known, trace.nodes, [*chain.from_iterable(reversed(parts))])
 
 
 def _template(examples: Sequence[Numbers], nodes: Sequence[Node], plan: Callable[[Sequence[Node]], Any]) -> Callable[..., Any]:
@@ -90,11 +89,11 @@ def _template(examples: Sequence[Numbers], nodes: Sequence[Node], plan: Callable
     symbolic.forget_graph()
 
     def filled(nodes: Sequence[Node], numbers: Numbers) -> Any:
-        """The plan of a graph with these numbers; None if planning it might take other steps."""
+        """The plan of a graph with these numbers; the number of a guard if planning it might take other steps."""
         memory = OwnedMemory()
         found = fill(numbers, Arena(), memory)
-        if found is None:
-            return None
+        if found.__class__ is int:
+            return found
         varying, *sizes = found
         segments = [segment._replace(program=segment.program.filled(values, memory.keep))
                     for segment, values in zip(symbolic.segments, varying, strict=True)]
@@ -119,17 +118,15 @@ def _unified(symbols: Symbols, examples: Sequence[Numbers]) -> Numbers:
 
 
 def _expression(values: tuple[Any, ...], inputs: Sequence[tuple[tuple[Any, ...], Any]]) -> Any:
-    """An expression of the inputs that has these values in all examples; None if there is none of a few forms."""
+    """A multiple of an input, or of a product or a sum of two, perhaps with a number added, that has these values in all
+    examples; None if there is none.
+    """
     sizes = [each for each in inputs if each[0][0].__class__ is int]
     pairs = [(x, y) for n, x in enumerate(sizes[:FACTORS]) for y in sizes[n:FACTORS]] if values[0].__class__ is int else []
-    joined = [([*map(join, a, b)], join(x, y)) for join in (mul, add) for (a, x), (b, y) in pairs]
-    for of, form in [*sizes, *joined]:
-        by = values[0] / of[0] if of[0] else 0
-        if by >= 1 and by == int(by) and all([value == by * one for value, one in zip(values, of, strict=True)]):
-            return form * (int(by) if values[0].__class__ is int else by)
-    for of, form in sizes if values[0].__class__ is int else ():
-        slope, rest = divmod(values[-1] - values[0], of[-1] - of[0]) if of[-1] != of[0] else (0, 0)
-        apart = [(value - values[0], one - of[0]) for value, one in zip(values, of, strict=True)]
-        if slope and not rest and all([far == slope * near for far, near in apart]):
-            return form * slope + (values[0] - slope * of[0])
+    for of, form in [*sizes, *[([*map(join, a, b)], join(x, y)) for join in (mul, add) for (a, x), (b, y) in pairs]]:
+        least, most = of.index(min(of)), of.index(max(of))
+        slope, rest = divmod(values[most] - values[least], of[most] - of[least]) if least != most else (0, 0)
+        start = values[0] - slope * of[0]
+        if slope and not rest and all([value == slope * one + start for value, one in zip(values, of, strict=True)]):
+            return form * slope + start
     return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Node
+from genesis.ir.symbolic_sizes import Real, Size
 
 Numbers = list[Any]  # integers, and numbers in floating point
 FIXED = frozenset(["body"])  # attributes without numbers of the skeleton: a step of a loop over time is planned apart
@@ -25,7 +26,8 @@ def described(nodes: Sequence[Node], numbers: Numbers) -> Iterator[Key]:
 
 def is_number(value: Any) -> bool:
     """Whether a part of an attribute is a number of the skeleton. NaN and -0.0 are not: they do not differ as numbers do."""
-    return value.__class__ is int or (value.__class__ is float and 0 < abs(value) < inf)
+    kind = value.__class__
+    return kind is int or (kind is float and 0 < abs(value) < inf) or kind is Size or kind is Real
 
 
 def _described(value: Any, numbers: Numbers) -> Key:
@@ -36,17 +38,6 @@ def _described(value: Any, numbers: Numbers) -> Key:
     if kind is tuple:
         return tuple([_described(part, numbers) for part in value])
     return (kind, repr(value)) if isinstance(value, float | complex) else (kind, value)
-
-
-def numbers_of(nodes: Sequence[Node]) -> Numbers:
-    """The numbers of nodes, in the order of `described`."""
-    numbers: Numbers = []
-    for node in nodes:
-        numbers += node.shape
-        for name, value in node.attrs.items():
-            if name not in FIXED:
-                _described(value, numbers)
-    return numbers
 
 
 def node_with_numbers(node: Node, number: Callable[[str, Any], Any]) -> Node:

@@ -49,8 +49,10 @@ class Symbols:
         self._is_compiled = False
         self.keys: dict[Any, Any] = {}  # of tables
 
-    def _symbol(self, value: Any, bounds: Bounds) -> Any:
+    def _symbol(self, lines: list[str], text: str, value: Any, bounds: Bounds) -> Any:
+        """The symbol for what `text` computes, in a line more."""
         name = f"s{len(self.values)}"
+        self._record(lines, f"{name} = {text}")
         self.values.append(value)
         self.bounds.append(bounds)
         return Real(self, name, value) if value.__class__ is float else Size(self, (((len(self.values) - 1,), 1),))
@@ -60,30 +62,27 @@ class Symbols:
         least, most = min(value, *others, inf), max(value, *others, -inf)
         if most <= -LEAST and value.__class__ is int:
             return -self.input(f"-{text}", -value, -least)
-        name = f"s{len(self.values)}"
-        self._record(self.lines, f"{name} = {text}")
         low = LEAST if least >= LEAST else 0 if least >= 0 else -inf
+        symbol = self._symbol(self.lines, text, value, (low, inf))
         if value.__class__ is int and low != -inf:
-            self._record(self.lines, f"if {name} < {low}: return None")
-        return self._symbol(value, (low, inf))
+            self.ask(f"{symbol.text} < {low}", False)
+        return symbol
 
     def derived(self, text: str, value: Any, bounds: Bounds = (-inf, inf)) -> Any:
         """The symbol for an expression."""
         if text not in self._known:
-            self._record(self.lines, f"s{len(self.values)} = {text}")
-            self._known[text] = self._symbol(value, bounds)
+            self._known[text] = self._symbol(self.lines, text, value, bounds)
         return self._known[text]
 
     def effect(self, function: str, *arguments: Any) -> Any:
         """The symbol for what a function returns after the guards."""
-        self._record(self.effects, f"s{len(self.values)} = {function}({', '.join(map(self.text, arguments))})")
-        return self._symbol(None, (-inf, inf))
+        return self._symbol(self.effects, f"{function}({', '.join(map(self.text, arguments))})", None, (-inf, inf))
 
     def ask(self, text: str, answer: bool) -> bool:
         """Guard the answer to a question."""
         if text not in self._known:
             self._known[text] = answer
-            self._record(self.lines, f"if {'not ' * answer}({text}): return None")
+            self._record(self.lines, f"if {'not ' * answer}({text}): return {len(self.lines)}")
         return answer
 
     def _record(self, lines: list[str], line: str) -> None:
@@ -100,11 +99,11 @@ class Symbols:
             return f"({thing.text})"
         if kind is int or (kind is float and math.isfinite(thing)):
             return repr(thing)
-        if kind is list:
-            return f"[{', '.join(map(self.text, thing))}]"
-        if isinstance(thing, tuple):
+        if kind is dict:
+            return f"{{{', '.join([f'{name!r}: {self.text(value)}' for name, value in thing.items()])}}}"
+        if isinstance(thing, list | tuple):
             parts = "".join([f"{self.text(part)}, " for part in thing])
-            return f"({parts})" if kind is tuple else f"{self.name(kind)}({parts})"
+            return f"[{parts}]" if kind is list else f"({parts})" if kind is tuple else f"{self.name(kind)}({parts})"
         return self.name(thing)
 
     def name(self, thing: Any) -> str:
@@ -116,22 +115,21 @@ class Symbols:
     def compiled(
         self, *parameters: str, beside: Iterable[float] = (), check: str = "True", result: str, is_checked: bool = False,
     ) -> Callable[..., Any]:
-        """The function of `parameters` that returns a result, or None unless all guards and `check` pass."""
+        """The function of `parameters` that returns a result; the number of a guard that fails, `check` the last of them."""
         # Tables tell keys of other hashes apart without asking: symbolic numbers, and those `beside` them. 5 is not 5.0 there.
         # Those that are equal in the example may be told apart only where its result `is_checked`, and must be equal again.
         equal = {(number.__class__, number): repr(number if number.__class__ is int else repr(number)) for number in beside}
         keys = [*equal.values()]
-        symbolic = [key for key in self.keys.values() if key.value is not None]
-        for key in symbolic:
+        for key in [key for key in self.keys.values() if key.value is not None]:
             text = key.text if key.__class__ is Size else f"repr({key.text})"
             if is_checked and (first := equal.setdefault((key.value.__class__, key.value), text)) is not text:
-                self.lines.append(f"if {text} != {first}: return None")
+                self.ask(f"{text} == {first}", True)
             else:
                 keys.append(text)
-        apart = f"if len({{None, {', '.join(keys)}}}) <= {len(keys) if symbolic else 0} or not ({check}): return None"
-        head = f"def function({', '.join(parameters)}):"
-        exec("\n ".join([head, *self.lines, apart, *self.effects, f"return {result}"]), self.constants)
-        function: Callable[..., Any] = self.constants.pop("function")
+        self.ask(f"len({{None, {', '.join(keys)}}}) > {len(keys)} and ({check})", True)
+        lines = [*self.lines, *self.effects, f"return {result}"]
+        exec("\n ".join([f"def fill({', '.join(parameters)}):", *lines]), self.constants)
+        function: Callable[..., Any] = self.constants.pop("fill")
         # Caches of the passes may keep sizes for long; what only the function needs is not theirs to keep.
         self._is_compiled, self.lines, self.effects, self.constants, self._known, self.keys = True, [], [], {}, {}, {}
         return function
@@ -228,14 +226,10 @@ class Size:
         terms = self.terms_of(other) or ()
         divisor, by = terms[0] if len(terms) == 1 else ((), 0)
         for product, coefficient in self.terms if by else ():
-            left = [*product]
-            for symbol in divisor:
-                if symbol not in left:
-                    break
-                left.remove(symbol)
-            else:
-                if not coefficient % by:
-                    whole[tuple(left)] = rest.pop(product) // by
+            left = Counter(product)
+            left.subtract(divisor)
+            if not coefficient % by and min(left.values(), default=0) >= 0:
+                whole[tuple(left.elements())] = rest.pop(product) // by
         return self._made(whole), self._made(rest)
 
     def __rdivmod__(self, other: int) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from genesis.execution.flush import flush
 from genesis.execution.plan import Plan, keep_plan
 from genesis.ir.graph import Node
 from genesis.runtime.devices import CPU
+from genesis.tracing.families import Step
 from genesis.tracing.trace import Array, Trace
 from genesis.tracing.trie import TrieNode
 
@@ -20,7 +21,7 @@ class Variant:
         self.numbers = numbers
         self.values = sorted({*values})
         self._inputs = [index for index, node in enumerate(nodes) if node.op == "input"]
-        self._step = TrieNode((), None)  # owns its plans
+        self._step = TrieNode(Step((), None))  # owns its plans
 
     def _trace(self, inputs: list[Array]) -> Trace:
         trace = Trace(CPU)

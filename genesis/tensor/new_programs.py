@@ -27,7 +27,6 @@ PLANNED = 2  # nodes for which a part within a backward is flushed once more bef
 RETURNING = 64  # flushes of a first part before a program that returns to places is planned whole; fewer where others are fewer
 LEAST_NODES = 8  # of a part: smaller ones save less than a flush more costs; an embedding before equal layers has more
 LEAST_KNOWN = 64  # nodes that another program begins with too, for them to be a part
-LEAST_ROUNDS = 256  # nodes of a part that is some rounds of a loop within one call of a module, as over time
 
 WHOLE = "planned whole"  # counts
 Place = tuple[CodeType | None, int, str]  # of a call: the user's instruction, and the module's class or the scope by name
@@ -45,7 +44,7 @@ class _Part:
     """What is known of a trace with new steps.
 
     Attributes:
-        calls: place -> the scope of the last call there, and the numbers of the first call and the last.
+        calls: place -> the numbers of the first call there and the last.
         loops: place where rounds of a loop begin -> the number of the call that began the last.
         returned: the places that calls have returned to, also in the parts before.
         asked: the number of calls before the last new one, -1 before the first, infinite once the trace is not ended any more.
@@ -56,18 +55,18 @@ class _Part:
     __slots__ = ("asked", "calls", "follows", "goes_on", "loops", "returned")
 
     def __init__(self, trace: Trace, before: _Part | None = None) -> None:
-        self.calls: dict[Place, tuple[Scope | None, int, int]] = {}
+        self.calls: dict[Place, tuple[int, int]] = {}
         self.loops: dict[Place, int] = {}
         for number, (_, code, offset, scope, _) in enumerate(trace.lines):
-            self.meet(_place(code, offset, scope), scope, number)
+            self.meet(_place(code, offset, scope), number)
         self.returned: set[Place] = set() if before is None else before.returned
         self.asked: float = -1
         self.follows, self.goes_on = before is not None, False
 
-    def meet(self, place: Place, scope: Scope | None, number: int) -> tuple[Scope | None, int, int] | None:
+    def meet(self, place: Place, number: int) -> tuple[int, int] | None:
         """Note a call at `place`; returns what was known of calls there."""
         before = self.calls.get(place)
-        self.calls[place] = scope, number if before is None else before[1], number
+        self.calls[place] = number if before is None else before[0], number
         if place in self.loops:
             self.loops[place] = number
         return before
@@ -113,26 +112,23 @@ def _forks(trace: Trace, part: _Part) -> bool:
 def _returns_too_often(trace: Trace, part: _Part) -> int:
     """How many other programs have returned to the place of the new call, if too many; else 0."""
     code, offset = user_line(1)
-    scope = thread_state.scope
-    place = _place(code, offset, scope)
-    before = part.meet(place, scope, len(trace.lines))
-    is_round = before is not None and before[0] is scope  # of a loop within one call of a module
-    if code is None or len(trace.nodes) < (LEAST_ROUNDS if is_round else LEAST_NODES):
+    place = _place(code, offset, thread_state.scope)
+    before = part.meet(place, len(trace.lines))
+    if code is None or len(trace.nodes) < LEAST_NODES:
         return 0
     counts, at = _counts(code), place[1:]
     if before is not None and place not in part.returned and not trace.step.plans:  # a part that has ended here is no new one
         part.returned.add(place)
         counts[at] += 1
-        if not is_round:
-            _tell_rounds(part, place, before[2])
+        _tell_rounds(part, place, before[1])
     return counts[at] if counts[at] > MOST_WHOLE else 0
 
 
 def _tell_rounds(part: _Part, place: Place, last: int) -> None:
     """Count no return that is within a round of a loop which began earlier: layers end where the first call of each is."""
     within = [other for other, number in part.loops.items() if number > last]
-    part.loops[place] = part.calls[place][2]
-    if any([part.calls[other][1] < part.calls[place][1] for other in within]):
+    part.loops[place] = part.calls[place][1]
+    if any([part.calls[other][0] < part.calls[place][0] for other in within]):
         within = [place]
     for inner in within:
         _counts(inner[0])[inner[1:]] -= 1  # type: ignore[arg-type]

@@ -7,19 +7,19 @@ reads. Guards make sure that for others it would take the same steps (`ir/symbol
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Graph, Node, Value
-from genesis.ir.skeletons import Numbers, described, is_number, node_with_numbers
+from genesis.ir.skeletons import Numbers, described, node_with_numbers
 from genesis.ir.symbolic_sizes import LEAST, NotSymbolicError, Size, Symbols
 from genesis.runtime.uninterrupted import is_of_handler, uninterrupted
 
 EXAMPLES = 4  # programs or steps of a form that are made by themselves before a template is, of these
-AHEAD = 2  # templates of a form that are made before any has paid, and
-COST = 3  # fillings that pay for another
-RARE = 16  # steps or plans made by themselves for another: sizes may have outgrown those of earlier templates
+OFTEN = 2  # templates of a form for which one example more must fail the same guards before the next, which takes as long as
+# three plans: those that never fit become rare
 MOST = 16  # templates of a form
 LITERALS = range(1 - LEAST, LEAST)  # numbers that are part of forms
 
@@ -35,50 +35,58 @@ class Form(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a step adds: its nodes, the positions of its results, and the family of the paths with it."""
+    """What a step adds: its nodes, the positions of its results, the family of the paths with it, and the nodes' numbers."""
 
     nodes: Sequence[Node]
     result: Any
-    family: Family | None
+    family: Family | None = None
+    numbers: Sequence[Any] = ()
 
 
 class Known:
-    """What is known of the steps, or the plans, of a form: the numbers of the latest examples, and templates."""
+    """What is known of the steps, or the plans, of a form: the numbers of the latest examples, templates, and how many examples
+    have failed which guards of these since the last was made."""
 
-    __slots__ = ("examples", "filled", "made", "missed", "templates")
+    __slots__ = ("_failed", "_failing", "examples", "made", "templates")
 
     def __init__(self) -> None:
         self.examples: tuple[Numbers, ...] = ()
         self.templates: tuple[Callable[..., Any], ...] = ()  # the latest one that fitted first
-        self.made = self.filled = self.missed = 0
+        self.made = 0
+        self._failing = 0  # a hash of the guards that the latest example failed
+        self._failed: Counter[int] = Counter()
 
     def fill(self, *given: Any) -> Any:
         """What the first template that fits returns; None if none does."""
+        failed: list[Key] = []
         for place, template in enumerate(self.templates):
             try:
                 found = template(*given)
             except Exception as problem:  # what passes no guard may have no value, as a quotient by zero
                 if is_of_handler(problem):
                     raise
-                continue
-            if found is not None:
-                self.filled += 1
+                found = -1
+            if found.__class__ is not int:
                 if place:
                     self.templates = (template, *[other for other in self.templates if other is not template])
                 return found
+            failed.append((template, found))
+        self._failing = hash(frozenset(failed))
         return None
 
     def is_due(self, numbers: Numbers) -> bool:
-        """Note one more example; returns whether a template is likely to pay."""
+        """Note one more example; returns whether a template is likely to pay: not for sizes that coincide by chance, which fail
+        guards that others seldom fail."""
         self.examples = (*self.examples[1 - EXAMPLES :], numbers)
-        self.missed += 1
-        return len(self.examples) == EXAMPLES and self.made < AHEAD + self.filled // COST + self.missed // RARE
+        self._failed[self._failing] += 1
+        return len(self.examples) == EXAMPLES and self._failed[self._failing] > (self.made + 1) // OFTEN
 
     def make(self, template: Callable[..., Any], *given: Any) -> None:
         """Add the template that a function makes of the examples, unless it fails, as where a rule takes no symbolic sizes."""
         self.made += 1
         made = uninterrupted(_made, template, self.examples, *given)
         self.templates = (*made, *self.templates[: MOST - 1])
+        self._failed.clear()
 
 
 def _made(template: Callable[..., Any], *given: Any) -> list[Any]:
@@ -97,12 +105,13 @@ class Family:
         self._following: dict[Key, Family] = {}
         self._known: dict[Key, Known] = {}
 
-    def following(self, nodes: Sequence[Node]) -> Family | None:
-        """The family of the paths that go on with such nodes; None if an attribute has no hash."""
+    def following(self, nodes: Sequence[Node], result: Any) -> Step:
+        """The step that adds nodes: of no family if an attribute has no hash."""
+        numbers: Numbers = []
         try:
-            return self._following.setdefault((*described(nodes, []),), Family())
+            return Step(nodes, result, self._following.setdefault((*described(nodes, numbers),), Family()), numbers)
         except TypeError:
-            return None
+            return Step(nodes, result)
 
     def filled(self, form: Form, nodes: Sequence[Node]) -> Step | None:
         """The step of a form after `nodes`, by a template; None if none fits."""
@@ -118,7 +127,7 @@ class Family:
 
 def _template(
     examples: Sequence[Numbers], form: Form, key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool
-) -> Callable[..., Step | None]:
+) -> Callable[..., Any]:
     """The function of the numbers and graphs of a form that returns its step, as it does for the last example."""
     symbols = Symbols()
     inputs = _Inputs(symbols)
@@ -127,25 +136,22 @@ def _template(
                     for k, values in enumerate(zip(*examples, strict=True))])
     given = _with_numbers(key, lambda number: next(numbers)) if form.numbers else key
     result = positions_of(build(Graph(path, grad), given, *sources))  # type: ignore[arg-type]
-    others: Numbers = [*LITERALS]
+    others: Numbers = []
     tuple(described(path.added, others))
-    added: list[str] = []
-    for node in path.added:
-        attrs = ", ".join([f"{name!r}: {symbols.text(value)}" for name, value in node.attrs.items()])
-        fixed = [symbols.name(fact) for fact in (node.op, node.inputs)], symbols.name(node.dtype)
-        added.append(f"{symbols.name(Node)}({', '.join(fixed[0])}, {{{attrs}}}, {symbols.text(node.shape)}, {fixed[1]}, "
-                     f"{node.differentiable}, {node.origin})")
-    names, beside = [graph.name for graph in graphs], [number for number in others if is_number(number)]
-    text = f"{symbols.name(Step)}([{', '.join(added)}], {symbols.name(result)}, {symbols.name(step.family)})"
+    added = [f"{symbols.name(Node)}{symbols.text(_facts(node))}" for node in path.added]
+    rest = symbols.name(result), symbols.name(step.family), symbols.text(others)
+    names, beside = [graph.name for graph in graphs], [*LITERALS, *[n for n in others if n.__class__ in (int, float)]]
+    text = f"{symbols.name(Step)}([{', '.join(added)}], {', '.join(rest)})"
     fill = symbols.compiled("numbers", *names, beside=beside, is_checked=True, result=text)
     found = fill(form.numbers, nodes, *form.sources)
-    if result != step.result or [*map(_facts, found.nodes)] != [*map(_facts, step.nodes)]:
+    same = [(made.result, made.numbers, [repr(_facts(node)) for node in made.nodes]) for made in (found, step)]
+    if same[0] != same[1]:
         raise NotSymbolicError("a step of other nodes")
     return fill
 
 
 def _facts(node: Node) -> Key:
-    return node.op, node.inputs, repr(node.attrs), node.shape, node.dtype, node.differentiable, node.origin
+    return node.op, node.inputs, node.attrs, node.shape, node.dtype, node.differentiable, node.origin
 
 
 class _Inputs:

@@ -27,7 +27,7 @@ from genesis.runtime.devices import CPU, Device
 from genesis.runtime.fork import fork_safe_lock
 from genesis.runtime.memory import Buffer
 from genesis.tracing.backward_state import FREED, NOTHING, BackwardState
-from genesis.tracing.families import Build, Form
+from genesis.tracing.families import Build, Form, Step
 from genesis.tracing.memory import Memory, kernel_strides
 from genesis.tracing.scopes import Scope, ScopeNames
 from genesis.tracing.source_line import CallLine, call_at, line_name, line_of, user_line
@@ -211,7 +211,7 @@ class Trace:
         """A trace with `nodes` instead of the first ones here; its plans are found under `key`."""
         twin = Trace(self.device, self.eager)
         twin.nodes, twin.input_at = nodes, inputs
-        twin.step = self.step.children.setdefault(key, TrieNode((), None))
+        twin.step = self.step.children.setdefault(key, TrieNode(Step((), None)))
         twin.scalars = self.scalars[: sum(node.op == "scalar" for node in nodes)]
         twin.lines = [line for line in self.lines if line[0] < len(nodes)]
         return twin

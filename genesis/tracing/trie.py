@@ -26,14 +26,15 @@ class TrieNode:
     """One call in the trie: its nodes, the positions of its results, and the steps seen after it."""
 
     __slots__ = (
-        "__weakref__", "children", "collectives", "elements", "family", "nodes", "offsets", "plans", "result", "strides",
-        "weight",
+        "__weakref__", "children", "collectives", "elements", "family", "nodes", "numbers", "offsets", "plans", "result",
+        "strides", "weight",
     )
 
-    def __init__(self, nodes: Sequence[Node], result: Any, family: Family | None = None) -> None:
-        self.nodes = tuple(nodes)
-        self.result = result
-        self.family = family  # of the paths that end here, of whatever sizes
+    def __init__(self, added: Step, before: TrieNode | None = None) -> None:
+        self.nodes = tuple(added.nodes)
+        self.result = added.result
+        self.family = added.family  # of the paths that end here, of whatever sizes
+        self.numbers: Any = (None if before is None else before.numbers, added.numbers)  # those before, and of these nodes
         self.children: dict[Key, TrieNode] = {}
         self.plans: dict[Any, Any] = {}
         self.collectives: Sequence[int] | None = None  # positions of collectives on the path; computed lazily
@@ -52,7 +53,7 @@ class TrieNode:
             _built_steps[0] += 1
             if form is not None and family is not None:
                 family.note(form, key, nodes, found, build, grad)
-        self.children[key] = step = TrieNode(*found)
+        self.children[key] = step = TrieNode(found, self)
         _known[0] += 1
         if _known[0] > STEP_LIMIT:
             fresh_roots()
@@ -82,7 +83,8 @@ def _built(family: Family | None, key: Key, nodes: list[Node], build: Build, gra
         added = nodes[start:]
     finally:
         del nodes[start:]
-    return Step(added, positions_of(result), family and family.following(added))
+    result = positions_of(result)
+    return Step(added, result) if family is None else family.following(added, result)
 
 
 def variable_of(graph: Graph, source: int) -> Value:
@@ -99,7 +101,7 @@ _built_steps = [0]  # of those of which families may know, as no template filled
 
 def new_root(dtype: DType) -> TrieNode:
     """The root for a default dtype that has none yet."""
-    return roots.setdefault(dtype, TrieNode((), None, families.setdefault(dtype, Family())))
+    return roots.setdefault(dtype, TrieNode(Step((), None, families.setdefault(dtype, Family()))))
 
 
 def fresh_roots() -> None:
