@@ -172,8 +172,9 @@ class Entry:
             self.is_settled = True
 
     def _draws_natively(self, sources: Sequence[Source]) -> bool:
-        """Whether all numbers that change are leaves and random draws, of a single program: no Python comes between."""
-        single = len(self._steps) == 1 and not self._optimizer_steps and not self._steps[0].program.plan.collectives
+        """Whether all numbers that change are leaves and random draws, of a single program: no Python comes between, and no
+        value read of it may undo the draws."""
+        single = len(self._steps) == 1 and not (self._pure or self._optimizer_steps or self._steps[0].program.plan.collectives)
         return single and all(source[0] in ("leaf", "seed", "draw") for source in sources)
 
     def _computed(self, sources: Sequence[Source], taken: TakenSteps, *leaves: Any) -> Sequence[Scalar] | None:
