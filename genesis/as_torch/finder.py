@@ -29,7 +29,7 @@ ABSENT = object()
 
 def is_module(path: str) -> bool:
     """Whether there is a module of that path, in PyTorch or in the table."""
-    return path in modules() or path in MODULES or is_open(path) or any(name.startswith(path + ".") for name in _paths())
+    return path in modules() or path in MODULES or is_open(path) or path in _packages()
 
 
 def source_of(path: str) -> Sequence[object]:
@@ -42,8 +42,9 @@ def source_of(path: str) -> Sequence[object]:
 
 
 @cache
-def _paths() -> frozenset[str]:
-    return frozenset([*MODULES, *NAMES])
+def _packages() -> frozenset[str]:
+    """The paths of what has a name in the table."""
+    return frozenset([path[:end] for path in (*MODULES, *NAMES) for end, letter in enumerate(path) if letter == "."])
 
 
 def is_known(path: str, name: str) -> bool:

@@ -43,11 +43,14 @@ class Number:
 
 def plain(argument: Tree) -> Tree:
     """`argument` with each Number in it as a plain number, which is constant from now on."""
-    if type(argument) is Number:
-        return argument.fixed()
     if type(argument) in (list, tuple) and any(map(_has_number, argument)):
         return type(argument)(map(plain, argument))
-    return argument
+    return number_fixed(argument)
+
+
+def number_fixed(value: Any) -> Any:
+    """`value`; for a Number, the plain number, which is constant from now on."""
+    return value.fixed() if type(value) is Number else value
 
 
 def _has_number(argument: Tree) -> bool:

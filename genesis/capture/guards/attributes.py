@@ -29,8 +29,7 @@ class Attributes(Contents):
             # Operators and calls of the class look names up that no code contains.
             special = {name for base in value.__mro__ if not is_librarys(base.__module__) for name, found in vars(base).items()
                        if name.startswith("__") and (isinstance(found, FunctionType) or function_of(found) is not None)}
-            for attribute in special | self.seen.attributes:
-                self._attribute(value, attribute, label)
+            self._attributes(value, special | self.seen.attributes, label)
             if self.seen.is_dynamic:
                 self._whole(value, label)
 
@@ -54,8 +53,7 @@ class Attributes(Contents):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
                     self._guarded.add((id(value), key))
         # Every name in every function that ran, on every object met: more guards than needed, but none is missing.
-        for attribute in [*self.seen.attributes]:
-            self._attribute(value, attribute, label)
+        self._attributes(value, {*self.seen.attributes}, label)
         if self.seen.is_dynamic or isinstance(value, SimpleNamespace) or any(
             kind.__module__ == "collections" for kind in type(value).__mro__
         ):
@@ -86,6 +84,26 @@ class Attributes(Contents):
         for attribute in () if isinstance(value, type | ModuleType) else slots_of(type(value)):
             self._attribute(value, attribute, label)
 
+    def _attributes(self, owner: object, names: set[str], label: str) -> None:
+        """`_attribute` for several names. Most objects lack most of them, which is noted at once."""
+        if isinstance(owner, type):
+            names = names & (self._names_in(owner) | self._names_in(type(owner)) | {"__name__", "__qualname__"})
+        elif not isinstance(owner, ModuleType):
+            absent = names - self._names_in(type(owner)) - {"__dict__"}
+            if isinstance(attributes := getattr(owner, "__dict__", None), dict):
+                absent -= attributes.keys()
+            self._not_found(owner, absent, label)
+            names = names - absent
+        for attribute in names:
+            self._attribute(owner, attribute, label)
+
+    def _names_in(self, kind: type) -> set[str]:
+        """All names in a class and its bases."""
+        found = self._names_of.get(kind)
+        if found is None:
+            found = self._names_of[kind] = {name for base in kind.__mro__ for name in vars(base)}
+        return found
+
     def _attribute(self, owner: object, attribute: str, label: str) -> None:
         if (id(owner), attribute) in self._guarded or attribute == "__dict__":
             return
@@ -114,7 +132,7 @@ class Attributes(Contents):
                 self.visit(expression, value, path)
         else:
             self._attribute(owner, "__getattr__", path.rpartition(".")[0])
-            (self._without if "__getattr__" in names else self._not_found)(owner, attribute, path)
+            (self._without if "__getattr__" in names else self._not_found)(owner, {attribute}, path.rpartition(".")[0])
 
     def _of_class(self, owner: type, attribute: str, path: str) -> None:
         """Guard the contents of a class attribute; which object it is, is guarded with the class."""
@@ -145,20 +163,19 @@ class Attributes(Contents):
             self.visit(f"{self._dict_of(owner)}[{attribute!r}]", attributes[attribute], path)
             return
         if raw is MISSING:
-            self._not_found(owner, attribute, path)
+            self._not_found(owner, {attribute}, path.rpartition(".")[0])
         elif isinstance(raw, _SLOTS):
             if raw.__objclass__ not in PLAIN:
                 self._of_slot(owner, attribute, path)
         else:
             if isinstance(attributes, dict) and not data:  # an instance attribute would hide that of the class
-                self._without(owner, attribute, path)
+                self._without(owner, {attribute}, path.rpartition(".")[0])
             self._of_class(kind, attribute, path)
 
-    def _without(self, owner: object, attribute: str, path: str) -> None:
-        """Guard that an object has no instance attribute of that name."""
+    def _without(self, owner: object, names: set[str], label: str) -> None:
+        """Guard that an object has no instance attributes of these names."""
         if id(owner) not in self._fixed_names:
-            label = path.rpartition(".")[0]
-            self._lacking.setdefault(id(owner), (owner, label, set()))[2].add(attribute)
+            self._lacking.setdefault(id(owner), (owner, label, set()))[2].update(names)
 
     def _dict_of(self, owner: object) -> str:
         """The name of the constant for an object's `__dict__`, guarded to be the same object still."""
@@ -181,15 +198,13 @@ class Attributes(Contents):
         else:
             self.visit(f"{self.constant(owner)}.{attribute}", value, path)
 
-    def _not_found(self, owner: object, attribute: str, path: str) -> None:
-        """Guard that there is no such attribute, if the call handles its absence or creates it."""
-        attributes = getattr(owner, "__dict__", None)
+    def _not_found(self, owner: object, names: set[str], label: str) -> None:
+        """Guard that there are no such attributes, if the call handles their absence or creates them."""
         seen = self.seen
-        if seen.is_dynamic or seen.catches or attribute in seen.tested_for or hasattr(type(owner), "__getattr__"):
-            if isinstance(attributes, dict):  # else it is missing in the class, which is guarded
-                self._without(owner, attribute, path)
-        else:
-            self._failed_lookups.append((owner, attribute, path))
+        tested = names if seen.is_dynamic or seen.catches or hasattr(type(owner), "__getattr__") else names & seen.tested_for
+        if tested and isinstance(getattr(owner, "__dict__", None), dict):  # else the class lacks them, which is guarded
+            self._without(owner, tested, label)
+        self._failed_lookups.setdefault(id(owner), (owner, label, set()))[2].update(names - tested)
 
     def _meet(self, function: object, path: str) -> None:
         """Guard a function of a class: its contents, unless it is the library's."""

@@ -24,6 +24,7 @@ from genesis.capture.guards.lines import LIMIT, Lines
 from genesis.capture.guards.opcodes import DYNAMIC, SeenCode
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
+from genesis.tensor.traced_number import number_fixed
 
 
 class Contents(Lines, ABC):
@@ -44,7 +45,8 @@ class Contents(Lines, ABC):
         self._fixed_names: set[int] = set()  # ids of objects whose attributes' names are guarded
         self._classes = ClassGuards()
         self._builtins: dict[str, object] = {}
-        self._failed_lookups: list[tuple[object, str, str]] = []  # (owner, name, path)
+        self._names_of: dict[type, set[str]] = {}
+        self._failed_lookups: dict[int, tuple[object, str, set[str]]] = {}  # as `_lacking`, of names that are not tested for
         self._lacking: dict[int, tuple[object, str, set[str]]] = {}  # (object, label, names that it lacks), by id
         self._lacking_globals: dict[int, tuple[dict[str, object], set[str]]] = {}  # (globals, names that they lack), by id
         self._tables: dict[str, list[tuple[Collection[object], str]]] = {}  # that are only searched so far
@@ -65,6 +67,7 @@ class Contents(Lines, ABC):
 
     def visit(self, expression: str, value: object, label: str) -> None:
         """Guard that `expression` is `value`, and its contents."""
+        value = number_fixed(value)  # in a list that is given
         if is_scalar(value):
             name = self.constant(value)
             singleton = value is None or type(value) is bool
@@ -128,7 +131,7 @@ class Contents(Lines, ABC):
             for i, item in enumerate(base.__iter__(value)):
                 self.visit(taken.format(i), item, f"{label}[{i}]")
         elif isinstance(value, dict | MappingProxyType):
-            found = dict(base.items(value))
+            found = {key: number_fixed(item) for key, item in base.items(value)}
             listed = name if plain else f"{self.constant(base)}.keys({name})"
             taken = f"{name}[{{}}]" if plain else f"{self.constant(base)}.__getitem__({name}, {{}})"
             if isinstance(value, dict):

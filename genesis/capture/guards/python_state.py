@@ -119,13 +119,13 @@ class Guards(Attributes):
             self._guard_missing(None)
 
     def _guard_missing(self, names: set[str] | None) -> None:
-        missing, self._failed_lookups = self._failed_lookups, []
-        for owner, attribute, path in missing:
-            if names is None or attribute in names:
-                self._guarded.discard((id(owner), attribute))
-                self._attribute(owner, attribute, path.rpartition(".")[0])
-            else:
-                self._failed_lookups.append((owner, attribute, path))
+        missing, self._failed_lookups = self._failed_lookups, {}
+        for owner, label, absent in missing.values():
+            met = absent if names is None else absent & names
+            self._guarded.difference_update([(id(owner), attribute) for attribute in met])
+            self._attributes(owner, met, label)
+            if left := absent - met:
+                self._failed_lookups.setdefault(id(owner), (owner, label, set()))[2].update(left)
 
     def _look_for(self, names: set[str], own: bool) -> None:
         """Guard the attributes of these names, of all objects; `own`: they are in user code."""
@@ -134,8 +134,7 @@ class Guards(Attributes):
         if own:
             self.seen.users_attributes |= names
         for value, label in [*self._objects]:
-            for attribute in fresh:
-                self._attribute(value, attribute, label)
+            self._attributes(value, fresh, label)
 
     def knows(self, code: CodeType) -> bool:
         """Whether `code` has been seen."""
