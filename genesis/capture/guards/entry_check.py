@@ -109,13 +109,16 @@ class _Check:
     def _containers(self) -> None:
         """Guard which containers are objects that names lead to, and that others are distinct, if the call could tell."""
         free: dict[type, list[str]] = {}
+        compares = self.guards.seen.compares
+        for first, name in self.arguments.repeated if compares else ():
+            self._fail_if(f"{name} is not {first}", "whether two arguments are one tuple")
         for key, (name, value, _) in self.arguments.containers.items():
             kind = type(value)
-            if issubclass(kind, tuple) or key != id(value):
+            if key != id(value) or (issubclass(kind, tuple) and not compares):
                 continue
             if self.guards.has_entered(value):
                 self._fail_if(f"{name} is not {self.guards.constant(value)}", f"the {kind.__name__} that is given")
-            elif self.guards.seen.compares or kind not in (list, dict):
+            elif compares or kind not in (list, dict):
                 free.setdefault(kind, []).append(name)
         for kind, names in free.items():
             held = [one for one in self.guards.constants.values() if type(one) is kind and self.guards.has_entered(one)]

@@ -52,6 +52,7 @@ DYNAMIC = frozenset({
 })
 # These look up all attributes of `x`. Other objects whose attributes they look up are new.
 _COPYING = frozenset({copy.copy.__code__, copy.deepcopy.__code__, copy._reconstruct.__code__})  # type: ignore[attr-defined]
+_IDENTITY = frozenset({"id", "is_", "is_not"})
 _TEXT = frozenset({"str", "repr", "ascii", "format"})
 ASKING = {function.__name__: function for function in (getattr, hasattr, setattr, delattr, vars, dir)}
 _NAMED = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_DEREF"})  # push the value of a variable
@@ -154,6 +155,7 @@ def names_in(code: CodeType) -> CodeNames:
             following = instructions[index + 1] if index + 1 < len(instructions) else instruction
             searched = following.opname == "CONTAINS_OP" or (following.argval == "add" and calls_result(following))
             (found.called if called else found.searched if searched else kept).add(value)
+            found.compares |= value in _IDENTITY
             if value in _TEXT:
                 found.attributes.add("__qualname__")  # of classes
             if name in _CHANGES:

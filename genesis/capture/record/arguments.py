@@ -19,24 +19,44 @@ from genesis.tensor.traced_number import Number
 class Arguments:
     """The arguments of a recorded call: their leaves, and the lines that extract those of another call.
 
-    Tensors and numbers are leaves. Everything else (strings, None, bools, models) belongs to the tree and is compared.
+    Tensors and numbers are leaves. Everything else (strings, None, bools, models) belongs to the tree and is compared. Numbers
+    that may change are replaced during the call: in lists and dicts in place, in tuples by copies, if `of_tuples`.
     """
 
-    def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool) -> None:
+    def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool, of_tuples: bool) -> None:
         self.leaves: list[Any] = []
         self.lines: list[str] = []
         self._recorder = recorder
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
-        self._dynamic = dynamic
+        self._dynamic, self._of_tuples = dynamic, of_tuples
+        self._placed: list[tuple[Any, Any, Tree]] = []  # (list or dict, index or key, what it has during the call)
+        self.copies: dict[int, tuple[Tree, Tree]] = {}  # of tuples, by the id of the copy: (it, the tuple that is given)
+        self.repeated: list[tuple[str, str]] = []  # the names of two arguments that are one tuple
         # By their ids: the name of each container, it, and what the call is given for it (None while its parts are taken).
         self.containers: dict[int, tuple[str, Tree, Tree]] = {}
-        self.args: Positional = self._take("args", args, "the arguments")
-        self.kwargs: Options = self._take("kwargs", kwargs, "the keyword arguments")
+        self._fail_if(f"len(args) != {len(args)}", "the length of the arguments")
+        self.args: Positional = tuple([self._take(f"args[{i}]", value, f"the arguments[{i}]") for i, value in enumerate(args)])
+        self.kwargs: Options = self._take_keyed("kwargs", "kwargs[{}]", kwargs, "the keyword arguments")
+
+    def place(self) -> None:
+        """Before the call: replace numbers that may change in lists and dicts."""
+        for container, key, value in self._placed:
+            container[key] = value
+
+    def restore(self) -> None:
+        """After the call: have these lists and dicts contain what they would have, without the replacement."""
+        for container in {id(container): container for container, _, _ in self._placed}.values():
+            for key, item in enumerate(container) if isinstance(container, list) else [*container.items()]:
+                if id(item) in self.copies:
+                    container[key] = self.copies[id(item)][1]
+                elif type(item) is Number:
+                    container[key] = item.value
 
     def forget(self) -> None:
         """Drop the arguments after the call."""
         self.args, self.kwargs = (), {}
         self.containers.clear()
+        self._placed.clear()
 
     def add(self, expression: str, tensor: Tensor, label: str) -> int:
         """Add what `expression` finds as a leaf; returns its number."""
@@ -101,13 +121,15 @@ class Arguments:
 
     def _take_container(self, expression: str, value: Tree, label: str) -> Tree:
         """`_take` for a container; one that is met again is compared by identity, but for tuples."""
-        name, known, taken = self.containers.get(id(value), ("", None, None))
+        former, known, taken = self.containers.get(id(value), ("", None, None))
         if known is not None and not isinstance(value, tuple):
-            self._fail_if(f"{expression} is not {name}", f"whether {label} is also another argument")
+            self._fail_if(f"{expression} is not {former}", f"whether {label} is also another argument")
             if taken is None:
                 self._recorder.refuse("an argument contains itself")
             return value if taken is None else taken
         name, taken = self._container(expression, value, label), value
+        if known is not None:
+            self.repeated.append((former, name))
         self._recorder.guards.enter(type(value), f"the class of {label}")
         if type(value) in (tuple, list, dict) or is_named_tuple(type(value)):
             taken = self._take_items(name, value, label)
@@ -118,13 +140,21 @@ class Arguments:
 
     def _take_items(self, name: str, value: Tree, label: str) -> Tree:
         """`_take` for the items of a dict, list or tuple, which has a name already."""
-        if isinstance(value, dict):
-            items = self._take_keyed(name, f"{name}[{{}}]", value, label)
-            return value if all(items[k] is value[k] for k in value) else items
-        taken = self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)
-        if all(a is b for a, b in zip(taken, value, strict=True)):
-            return value
-        return tuple.__new__(type(value), taken) if isinstance(value, tuple) else taken
+        if isinstance(value, tuple):
+            dynamic, self._dynamic = self._dynamic, self._dynamic and self._of_tuples
+            taken = self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)
+            self._dynamic = dynamic
+            if all(a is b for a, b in zip(taken, value, strict=True)):
+                return value
+            copy = tuple.__new__(type(value), taken)
+            self.copies[id(copy)] = copy, value
+            return copy
+        items = self._take_keyed(name, f"{name}[{{}}]", value, label) if isinstance(value, dict) else dict(
+            enumerate(self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)))
+        for key, item in items.items():
+            if item is not value[key]:
+                self._placed.append((value, key, item))
+        return value
 
     def _take_object(self, name: str, value: Tree, label: str) -> None:
         """`_take` for an instance of a class of the user's: its items and attributes, whose numbers are compared."""

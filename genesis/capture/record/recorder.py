@@ -117,6 +117,8 @@ class Recorder:
         """Drop all data: the recorder is part of reference cycles, which are collected late."""
         for state in self.states.values():
             state.release()
+        if self.arguments is not None:
+            self.arguments.restore()  # again, as an interrupt may have cut the first time short
         self.arguments = None
         self.reads.release()
         self.sources.release()
@@ -192,6 +194,12 @@ class Recorder:
                 if self.gradients.get(state.gradient) is tensor:  # several tensors may share a gradient
                     del self.gradients[state.gradient]
                 state.gradient = None
+
+    def same_value(self, made: Array, array: Array) -> None:
+        """`made` is the computed value of `array` without its derivation."""
+        if id(array) in self.outputs:
+            self.outputs[id(made)] = self.outputs[id(array)]
+            self._handles.append(made)
 
     def made_from_python(self, array: Array) -> None:
         """`array` was made from Python data."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from collections.abc import Callable
+from collections.abc import Mapping
 from types import CellType
 from typing import Any, NamedTuple
 
@@ -54,17 +54,18 @@ class Recording(NamedTuple):
 
 def record(
     function: AnyFunction, args: Positional, kwargs: Options, dynamic: bool = False, fullgraph: bool = False,
-    returns_items: bool = False, undoable: bool = False, compares: bool = True,
+    returns_items: bool = False, undoable: bool = False, compares: bool = True, of_tuples: bool = False,
 ) -> Recording:
     """Call the function and record it.
 
-    `undoable`: keep what is needed to undo the call. `compares`: values that Python reads may be guards.
+    `dynamic`: numbers may be data, those in tuples if `of_tuples`. `undoable`: keep what is needed to undo the call.
+    `compares`: values that Python reads may be guards.
     """
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable, compares)
     # The collector is paused, as destructors that it runs would be recorded as part of the function.
     with collector_paused(), handlers_in_other_traces(), recorder, recorder:  # entered twice: see `recording`
-        arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
+        arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic, of_tuples)
         for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
@@ -72,10 +73,12 @@ def record(
         watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled, arguments.containers.values())
         try:
             try:
+                arguments.place()
                 with watch:
                     result = function(*arguments.args, **arguments.kwargs)
             finally:
                 watch.__exit__()  # again, as an interrupt may have cut the context's exit short
+                arguments.restore()
             flush_all()
             if len({program.replay.device for program in recorder.programs}) > 1:
                 recorder.refuse("it computes on several devices")
@@ -83,6 +86,8 @@ def record(
             recorder.take_back_steps()
             raise
         recorder.note_late_writes()
+        if arguments.copies and recorder.guards.seen.compares:
+            recorder.refuse("it compares objects by identity, and numbers in a tuple that is given may change", passes=True)
         if modes() != before:
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)
@@ -92,9 +97,17 @@ def record(
             recorder.refuse(f"{LOOK} after gradients were left")
         entry = Entry(recorder, arguments, results, before, reads)
     if dynamic or returns_items:
-        result = _plain(result)
+        result = _plain(result, arguments.copies)
         arguments.forget()
-        _replace_stored(recorder.numbers, recorder.refuse)
+        replaced = [(number, number.value) for number in recorder.numbers] + [*arguments.copies.values()]
+        for table in (recorder.numbers, arguments.copies):
+            table.clear()
+        while replaced:  # first the copies of tuples, from the outermost on
+            given, original = replaced.pop()
+            if not is_sole_owner([given], 1):  # beside the local name
+                recorder.refuse("a number that may change from call to call is stored")
+                _replace_stored(given, original)
+            del given
     return Recording(result, recorder, entry)
 
 
@@ -119,39 +132,38 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs:
             recorder.refuse("it puts the memory of one tensor into another")
 
 
-def _replace_stored(numbers: list[Number], refuse: Callable[[str], None]) -> None:
-    """Replace Numbers that the call has stored by plain numbers, and refuse the call, as replays would not store them."""
-    while numbers:
-        number = numbers.pop()
-        if is_sole_owner([number], 1):  # beside the local name
-            continue
-        refuse("a number that may change from call to call is stored")
-        for holder in gc.get_referrers(number):
-            if isinstance(holder, CellType):
-                holder.cell_contents = number.value
-            owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-            for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
-                if item is number:
-                    (holder if isinstance(holder, list) else owned)[key] = number.value
+def _replace_stored(given: Any, original: Any) -> None:
+    """Have variables, lists, dicts and attributes in which the call has stored `given` hold `original`."""
+    for holder in gc.get_referrers(given):
+        if isinstance(holder, CellType):
+            holder.cell_contents = original
+        owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
+            if item is given:
+                (holder if isinstance(holder, list) else owned)[key] = original
 
 
-def _plain(value: Any, within: frozenset[int] = frozenset()) -> Any:
-    """`value` with numbers instead of Numbers; lists, dicts and dataclasses keep their identity, and may contain themselves."""
+def _plain(value: Any, copies: Mapping[int, tuple[Any, Any]], within: frozenset[int] = frozenset()) -> Any:
+    """`value` with numbers instead of Numbers, and originals instead of `copies`; lists, dicts and dataclasses keep their
+    identity, and may contain themselves.
+    """
+    if id(value) in copies:
+        return copies[id(value)][1]
     if type(value) is Number:
         return value.value
     if id(value) in within:
         return value
     within |= {id(value)}
     if isinstance(value, tuple):
-        items = [_plain(item, within) for item in value]
+        items = [_plain(item, copies, within) for item in value]
         changed = any(a is not b for a, b in zip(items, value, strict=True))
         return value if not changed else type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, list | dict):
         for key, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
-            if (plain := _plain(item, within)) is not item:
+            if (plain := _plain(item, copies, within)) is not item:
                 value[key] = plain
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for name, item in [*vars(value).items()]:
-            if (plain := _plain(item, within)) is not item:
+            if (plain := _plain(item, copies, within)) is not item:
                 object.__setattr__(value, name, plain)
     return value

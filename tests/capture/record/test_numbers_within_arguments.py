@@ -1,0 +1,78 @@
+"""Numbers within lists, dicts and tuples are data, and these stay the objects that were given."""
+
+import pytest
+
+import genesis
+
+HALVES = genesis.tensor([0.5, 1.5])
+LIST, DICT, TUPLE = [HALVES, 2.5], {"x": HALVES, "s": 2.5}, (HALVES, 2.5)
+WAYS = pytest.mark.parametrize("dynamic", [None, True, False])
+
+
+def as_called(function, calls, dynamic):
+    """Compare a compiled function with the function, for calls with new arguments; returns the compiled one."""
+    compiled = genesis.compile(function, dynamic=dynamic)
+    for make in calls:
+        given, other = make(), make()
+        found, wanted = compiled(*given), function(*other)
+        assert found.tolist() == wanted.tolist()
+        assert repr(given) == repr(other)
+    return compiled
+
+
+@WAYS
+@pytest.mark.parametrize("named", [LIST, DICT, TUPLE])
+def test_whether_an_argument_is_an_object_with_a_name(named, dynamic):
+    copied = (lambda: dict(named)) if isinstance(named, dict) else (lambda: type(named)([*named]))
+    calls = [lambda: (named,)] * 3 + [lambda: (copied(),)] * 3 + [lambda: (named,)] * 2
+    as_called(lambda given: HALVES * (2.0 if given is named else 1.0), calls, dynamic)
+
+
+@WAYS
+def test_whether_two_arguments_are_one_tuple(dynamic):
+    def pair(one):
+        first = tuple([HALVES, 2.5])
+        return first, first if one else tuple([HALVES, 2.5])
+
+    calls = [lambda one=one: pair(one) for one in (True, True, False, False, True, False)]
+    as_called(lambda a, b: HALVES * (2.0 if a is b else 1.0), calls, dynamic)
+
+
+def add(given, scales):
+    given.append(1.0)
+    return given[0] * given[1] * scales["s"]
+
+
+def replace(given, scales):
+    scales["s"] = scales["s"] + given[1]
+    return given[0] * scales["s"]
+
+
+@WAYS
+@pytest.mark.parametrize("change", [add, replace])
+def test_changes_of_what_is_given_are_kept(change, dynamic):
+    calls = [lambda k=k: ([HALVES, 0.5 + k], {"s": 1.5 * k}) for k in range(5)]
+    compiled = as_called(change, calls, dynamic)
+    assert "changes" in str(compiled.refusals[0])
+
+
+def test_numbers_within_arguments_are_data():
+    compiled = genesis.compile(lambda x, rates, both: x * rates["lr"] * rates["all"][0] * both[0], dynamic=True)
+    for k in range(6):
+        rates, both = {"lr": 0.5 + k, "all": [1.5 * k]}, (2.5 + k, "a")
+        assert compiled(HALVES, rates, both).tolist() == (HALVES * (0.5 + k) * (1.5 * k) * (2.5 + k)).tolist()
+    assert len(compiled.entries) <= 2
+
+
+def test_what_a_call_returns_or_keeps_is_what_was_given():
+    kept = []
+
+    def both(x, given):
+        kept.append(given)
+        return x * given[0], given
+
+    compiled = genesis.compile(both, dynamic=True)
+    for k in range(4):
+        given = (1.5 + k, 2.5)
+        value, returned = compiled(HALVES, given)
+        assert returned is given is kept.pop() and value.tolist() == (HALVES * (1.5 + k)).tolist()
