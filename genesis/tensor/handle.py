@@ -67,6 +67,8 @@ class Tensor(TensorBase):
     _layout: Layout | None = None  # the layout in the root
     _element_map: str | None = None  # the involution that maps the root's elements to a view's
     _storage: Storage | None = None  # of a view, and of its root once there has been a view
+    _bare_root: Callable[[], Any] | None = None  # its weakly held `BareRoot`
+    _origin: Callable[[], Tensor | None] | None = None  # of a bare root: the root that it stands for
     _detached: bool = False
     _views_detached: bool = False  # it is a view of a detached tensor
     _untracked: bool = False  # `.data`: backward ignores writes through it
@@ -237,6 +239,8 @@ def root_of(tensor: Tensor) -> Tensor:
     root = tensor._base
     if root is None:
         return tensor
+    if root._origin is not None:
+        return root.present()  # type: ignore[attr-defined, no-any-return]
     storage = tensor._storage
     if storage is not None and storage.root is not None:
         root = tensor._base = storage.root
@@ -272,6 +276,9 @@ def hand_over_views(tensor: Tensor, root: Tensor) -> None:
     storage, tensor._storage = tensor._storage, None
     if storage is not None:  # without views, nothing to do
         storage.root = root
+    if (bare := tensor._bare_root and tensor._bare_root()) is not None:
+        tensor._bare_root = None
+        bare.stand_for(root)
 
 
 def replace_root(tensor: Tensor) -> Tensor:

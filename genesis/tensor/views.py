@@ -14,6 +14,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
+from genesis.tensor.bare_root import bare_root
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import holds_number, number_in
@@ -168,6 +169,8 @@ def detach(tensor: Tensor) -> Tensor:
     root = tensor if tensor._base is None else tensor._base
     result._requires_grad, result._detached = False, True
     share_storage(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
+    if root._origin is None and root._array.node.differentiable:
+        result._base = bare_root(root, result._array if root is tensor and array.memory is None else None)
     if tensor.__class__ is not Tensor:
         result.__class__ = result_class(tensor)
     return result

@@ -57,6 +57,12 @@ def values_read(array: Array) -> None:
         thread_state.recorder.values_read(array)
 
 
+def same_value(made: Array, array: Array) -> None:
+    """`made` is the computed value of `array` without its derivation."""
+    if thread_state.recorder is not None:
+        thread_state.recorder.same_value(made, array)
+
+
 def item_read(tensor: Any) -> Any:
     """The number that `item()` returns while a call is recorded."""
     return thread_state.recorder.item_read(tensor)

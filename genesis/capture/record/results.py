@@ -24,7 +24,7 @@ _FLAGS = (
     "_requires_grad", "_element_map", "_detached", "_views_detached", "_untracked", "_keeps_derivation", "_is_inference",
     "_changes", "_own_changes",
 )
-_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", *_FLAGS}  # a tensor's own attributes
+_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", "_bare_root", *_FLAGS}  # a tensor's own
 
 
 @dataclasses.dataclass(eq=False)

@@ -15,6 +15,7 @@ from genesis.execution.result_pool import reusable
 from genesis.ir.dtypes import float32
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.memory import Buffer
+from genesis.tensor.bare_root import followed
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Change
 
@@ -45,6 +46,8 @@ def assign(
     versions = [root._changes + rise for root, rise in zip(roots, rises, strict=True)]
     news = [*arrays, *versions, *[gradient for _, gradient in graded], *[True] * len(commits)]
     any(map(setattr, [*roots, *roots, *tensors, *commits], names, news))
+    for root in roots:
+        followed(root)
 
 
 class _Tensors(NamedTuple):
@@ -85,7 +88,9 @@ class ChangingProgram(HostProgram):
     def same_changes(self) -> TensorChanges | None:
         """The changes of every call, known after a replay; None if the tensors vary."""
         tensors, recipes = self._tensors, self._recipes
-        if tensors is None or not all(recipe is None or recipe.is_root for recipe in recipes):
+        if tensors is None or not all(recipe is None or recipe.is_root for recipe in recipes) or any(
+            root._array.node.differentiable for root in tensors.roots
+        ):
             return None
         values = [*self.pool.selected, *self._large_moved]
         roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(

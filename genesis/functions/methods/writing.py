@@ -22,7 +22,7 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, share_storage
+from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, root_of, share_storage
 from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import move_storage, rederived, write
 from genesis.tensor.known_calls.calls import KnownCalls
@@ -302,7 +302,7 @@ def _set_data(self: Tensor, value: Tensor) -> None:
     shared = detach(value)
     root = shared._base
     assert root is not None
-    if (root is self or root is self._base) and shared.layout == self.layout and (
+    if root_of(shared) is root_of(self) and shared.layout == self.layout and (
         shared._element_map is self._element_map
     ):  # `p.data -= step` has already written
         return
