@@ -143,13 +143,7 @@ def convert_conv2d_weight_memory_format(module: Kind, memory_format: object) -> 
     return module
 
 
-def convert_conv3d_weight_memory_format(module: Kind, memory_format: object) -> Kind:
-    """As `convert_conv2d_weight_memory_format`, for volumes.
-
-    >>> convert_conv3d_weight_memory_format(genesis.nn.Conv3d(1, 1, 1), None).weight.shape
-    (1, 1, 1, 1, 1)
-    """
-    return module
+convert_conv3d_weight_memory_format = convert_conv2d_weight_memory_format  # for volumes
 
 
 def skip_init(module_cls: type[Kind], *args: Any, **kwargs: Any) -> Kind:
