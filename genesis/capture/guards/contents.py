@@ -166,7 +166,7 @@ class Contents(Lines, ABC):
             self.visit(expression, value, label)
         else:
             self.fail_if(f"{expression} is not {self.constant(value)}", label)
-            self._keys(expression, [*value], label)
+            self._keys(self.constant(value), [*value], label)
             self._tables.setdefault(name, []).append((value, label))
 
     def _callable(self, name: str, value: object, label: str) -> None:
@@ -188,8 +188,9 @@ class Contents(Lines, ABC):
             found = remembered(value)
             self.constants["remembered"] = remembered
             self.memories.add(len(self.labels))
-            self.fail_if(f"len(v := remembered({name})) != {len(found)} or not all(map(same, v, {self.constant(found)}))",
-                         f"what {label} remembers")
+            known = self.constant(found)
+            self.fail_if(f"len(v := remembered({name})) != {len(found)} or not (all(map(is_, v, {known})) or all(map(same, v, "
+                         f"{known})))", f"what {label} remembers")
             for item in results_among(found):
                 self.enter(item, f"what {label} remembers")
         elif isinstance(value, Builtin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType
@@ -31,7 +32,7 @@ def same(now: object, then: object) -> bool:
     return now is then or (is_scalar(then) and not differs(now, then))
 
 
-COMPARISONS = {"differs": differs, "same": same}  # functions that lines may call
+COMPARISONS = {"differs": differs, "same": same, "is_": operator.is_}  # functions that lines may call
 
 
 def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: dict[str, object]) -> AnyFunction:
