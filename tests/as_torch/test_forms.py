@@ -33,7 +33,7 @@ CALLS = """
     torch.Tensor(x).data_ptr() == x.data_ptr()
     torch.Tensor._make_subclass(torch.nn.Parameter, x, True)
     torch.__version__ > "2.0", torch.__version__ >= (1, 9)
-    torch.storage.UntypedStorage(3).nbytes(), x.storage_type() is torch.FloatStorage
+    torch.storage.UntypedStorage(3).nbytes(), x.storage().__sizeof__() > 24, x.storage_type() is torch.FloatStorage
     isinstance(x.storage(), torch.FloatStorage)
     x[torch.tensor([0, 1])].storage().tolist()
     torch.finfo(torch.float16), torch.finfo(torch.float32), torch.iinfo(torch.int8)

@@ -13,6 +13,7 @@ import genesis
 from genesis.as_torch.stand_ins.settings import always, no, nothing, yes
 from genesis.functions.methods.storage import TypedStorage
 from genesis.functions.methods.table import function_of
+from genesis.functions.overrides import routed_function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ops.registry import OPERATIONS
@@ -147,25 +148,22 @@ def frombuffer(
     return genesis.from_numpy(np.frombuffer(buffer, dtype.numpy, count, offset)).requires_grad_(requires_grad)
 
 
-def _window(shape: AnyFunction) -> AnyFunction:
-    def window(window_length: int, periodic: bool = True, **kwargs: Any) -> Tensor:
-        return shape(window_length, sym=not periodic, **kwargs)  # type: ignore[no-any-return]
+def _window(name: str, shape: AnyFunction, *names: str) -> AnyFunction:
+    """The function `name`, whose further parameters are those of these names."""
+    def window(window_length: int, periodic: bool = True, *parameters: float, **kwargs: Any) -> Tensor:
+        return shape(window_length, sym=not periodic, **dict(zip(names, parameters, strict=False)), **kwargs)  # type: ignore[no-any-return]
 
-    return window
-
-
-bartlett_window, blackman_window, hann_window = map(_window, (windows.bartlett, windows.blackman, windows.hann))
+    return routed_function(window, name)
 
 
-def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **kwargs: Any) -> Tensor:
+def _hamming(M: int, alpha: float = 0.54, beta: float = 0.46, **options: Any) -> Tensor:
     """alpha - beta cos(2 pi k / n)."""
-    return windows.general_cosine(window_length, a=[alpha, beta], sym=not periodic, **kwargs)  # type: ignore[no-any-return]
+    return windows.general_cosine(M, a=[alpha, beta], **options)
 
 
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **kwargs: Any) -> Tensor:
-    """The Kaiser window of this `beta`."""
-    return _window(windows.kaiser)(window_length, periodic, beta=beta, **kwargs)  # type: ignore[no-any-return]
-
-
+bartlett_window, blackman_window, hann_window = (
+    _window(f"{name}_window", getattr(windows, name)) for name in ("bartlett", "blackman", "hann"))
+hamming_window = _window("hamming_window", _hamming, "alpha", "beta")
+kaiser_window = _window("kaiser_window", windows.kaiser, "beta")
 dropout_, alpha_dropout_ = map(in_place_form, (genesis.dropout, genesis.alpha_dropout))
 threshold_ = in_place_form(function_of(OPERATIONS["threshold"]))

@@ -72,6 +72,9 @@ class TypedStorage:
     def _cdata(self) -> int:
         return self.data_ptr()
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def data_ptr(self) -> int:
         """The address of the first element."""
         return self._root.data_ptr()
