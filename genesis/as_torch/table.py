@@ -312,9 +312,8 @@ NAMES: dict[str, Any] = {
     **{f"torch.{name}": getattr(compilers, name) for name in ("fork", "wait")},
     **{f"torch.{name}_copy": top.copied(getattr(genesis, name)) for name in ("view_as_real", "view_as_complex")},
     "torch.optim.lr_scheduler._LRScheduler": scheduler.LRScheduler,
-    "torch.nn.attention.SDPBackend": SDPBackend,
-    "torch.nn.attention.sdpa_kernel": no_effect,
-    "torch.backends.cuda.SDPBackend": SDPBackend,
+    **{f"torch.{home}.SDPBackend": SDPBackend for home in ("nn.attention", "backends.cuda")},
+    "torch.nn.attention.sdpa_kernel": no_effect, "torch.backends.cuda.SDPAParams": networks.SDPAParams,
     "torch.autograd.Variable": types.Variable,
     **{f"{path}.{name}": getattr(environment, name) for name in ("manual_seed", "get_rng_state") for path in (
         "torch", "torch.random")},
@@ -375,8 +374,7 @@ NAMES: dict[str, Any] = {
     "torch.cuda.nvtx.range_pop": nothing,
     "torch.cuda.nvtx.range": no_effect,
     "torch.xpu.is_available": no, "torch.xpu.is_current_stream_capturing": no,
-    "torch.mtia.is_available": no,
-    "torch.mps.is_available": no,
+    **{f"torch.{home}.is_available": no for home in ("mtia", "mps", "distributed.rpc")},
     **{f"torch.{name}": kind for name, kind in {**types.KINDS, **environment.STORAGES}.items()},
     **{f"torch.cuda.{name}": kind for name, kind in {**types.CUDA_KINDS, **environment.CUDA_STORAGES}.items()
        if name in names_of("torch.cuda")},

@@ -146,7 +146,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
             return "tensors", *[_token(trace, member, False, True) for member in argument]
         if thread_state.recorder is not None:
             argument = plain(argument)
-        return tuple([tuple(a) if a.__class__ is list else a for a in argument])
+        return tuple([tuple(a) if isinstance(a, list) else a for a in argument])
     if kind is Number:
         is_operand = operand and not static
         return argument.recorder.scalar(trace, argument) if is_operand else _token(trace, argument.fixed(), operand, static)
@@ -159,7 +159,7 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         return of_complex(argument)
     if isinstance(argument, int | float | complex):  # of a class of its own, it would equal others, and positions
         return _token(trace, plain_number(argument), operand, static)
-    return tuple(argument) if kind is Size else argument
+    return _token(trace, [*argument], operand, static) if kind is Size or isinstance(argument, list) else argument
 
 
 def _token_of_argument(trace: Trace, operation: Operation | None, position: int, argument: Any) -> Token:

@@ -83,6 +83,16 @@ x = torch.arange(24.0).view(2, 3, 4)
 print(torch.nn.functional.pad(x, (two, three - 1, -(two - 1), 0)), x.unfold(1, two, two - 1)[1], x.diagonal(two - 1, 1, 2))
 print(x.as_strided((two,), (three,), two), x.chunk(two, 2)[1], x.narrow(1, two - 1, two), x.roll(two, 1))
 
+
+class Listed(list):  # as Keras, which tracks its layers' lists
+    pass
+
+
+print(x.mean(Listed([0, 1])), x.permute(Listed([2, 0, 1])).shape, x.view(Listed([6, -1]))[0], torch.cat(Listed([x, x])).sum())
+print(torch.tensordot(x, x, dims=(Listed([0, 1]), Listed([0, 1])))[0], torch.nn.functional.layer_norm(x, Listed([4]))[0, 0])
+parts = torch.backends.cuda.SDPAParams(x, x, x, None, 0.0, False, False)
+print(torch.backends.cuda.can_use_flash_attention(parts), parts.is_causal)
+
 for engine in (torch.quasirandom.SobolEngine(5), torch.quasirandom.SobolEngine(3, scramble=True, seed=7)):
     print(engine, engine.draw(3), engine.draw(), engine.draw_base2(2), engine.fast_forward(5).draw(2), engine.num_generated)
     print(engine.reset().draw(1, dtype=torch.float64), torch.quasirandom.SobolEngine(40).draw(70)[-1].sum())
