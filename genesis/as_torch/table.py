@@ -355,10 +355,9 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.rnn.PackedSequence_": utils.rnn.PackedSequence,
     "torch.nn.utils.rnn.bind": lambda optional, fn: None if optional is None else fn(optional),
     "torch.nn.utils.parametrizations.F": functional,
-    "torch.nn.utils.parametrize.get_swap_module_params_on_conversion": no,
     **{f"torch.{path}.is_traceable_wrapper_subclass": privates.is_traceable_wrapper_subclass for path in (
         "nn.utils.parametrize", "utils._python_dispatch")},
-    "torch.nn.utils.parametrize.is_opaque_reference_type": no,
+    **{f"torch.nn.utils.parametrize.{q}": no for q in ("get_swap_module_params_on_conversion", "is_opaque_reference_type")},
     "torch.func.functionalize": compilers.returned,
     "torch._jit_internal._copy_to_script_wrapper": compilers.returned,
     "torch.func.debug_unwrap": lambda tensor, *, recurse=True: tensor,

@@ -268,7 +268,8 @@ def test_functions_of_ones_own_are_overridden_by_the_arguments_that_count():
     ("ones", (2,)), ("zeros", ((2,),)), ("empty", (2,)), ("full", ((2,), 1.0)), ("arange", (3,)), ("linspace", (0, 1, 3)),
     ("logspace", (0, 1, 3)), ("eye", (2,)), ("rand", (2,)), ("randn", (2,)), ("randint", (0, 3, (2,))), ("randperm", (3,)),
     ("tensor", ([1.0],)), ("as_tensor", ([1.0],)), ("tril_indices", (2, 2)), ("empty_strided", ((2,), (1,))),
-    ("hann_window", (5,)), ("hamming_window", (4, False, 0.6, 0.3)), ("kaiser_window", (4, True, 3.0)), ("bartlett_window", (4,)),
+    ("hann_window", (5,)), ("hamming_window", (4, False, 0.6, 0.3)), ("kaiser_window", (4, True, 3.0)),
+    ("bartlett_window", (4,)), ("blackman_window", (4,)),
 ])
 def test_modes_see_what_creates_tensors(name, arguments):
     def seen(found, base):
