@@ -241,8 +241,10 @@ def normal(
         is_mean_alone = not isinstance(std, Tensor) and mean.dtype.category > 1  # type: ignore[union-attr]
         like: Any = std if not isinstance(mean, Tensor) else mean if is_mean_alone else mean + std * 0
         size, dtype, device = like.shape, dtype or like.dtype, like.device
-    result = drawn("normal", as_shape("normal", (size,)), _floating("normal", dtype), *((mean, std) if are_numbers else ()),
-                   device=device_of(device), generator=generator)
+    shape, dtype = as_shape("normal", (size,)), _floating("normal", dtype)
+    parameters: Any = (mean, std) if are_numbers else (0.0, 1.0)
+    center, scale = parameters
+    result = drawn("normal", shape, dtype, center, scale, device=device_of(device), generator=generator)
     if not are_numbers:
         result = result * std + mean
     return result.detach().requires_grad_() if requires_grad else result

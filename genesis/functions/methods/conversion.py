@@ -25,7 +25,7 @@ from genesis.ir.shapes import numel as product
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import array_of, call, moved
+from genesis.tensor.dispatch import array_of, call, known, moved
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
 from genesis.tensor.known_calls.calls import KnownCalls
@@ -194,7 +194,7 @@ def to(
         else:
             if self.dtype.is_complex and dtype.category in (1, 2):
                 warnings.warn("to: complex numbers as real ones lose their imaginary parts; .real says so", stacklevel=2)
-            result = call(OPERATIONS["to_dtype"], (self, dtype))
+            result = known.call(OPERATIONS["to_dtype"], (self, dtype), None, False, None)
     if device is not None and (there := device_of(device)) is not result.device:
         (result,) = moved([result], there)
     return self.clone() if copy and result is self else result
@@ -267,7 +267,7 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
     >>> genesis.clone(genesis.tensor([1, 2]))
     tensor([1, 2])
     """
-    return call(OPERATIONS["clone"], (input,))
+    return known.call(OPERATIONS["clone"], (input,), None, False, None)  # type: ignore[no-any-return]
 
 
 @method
