@@ -369,9 +369,7 @@ NAMES: dict[str, Any] = {
     "torch.cuda.default_generators": (),
     **libraries.NAMES,
     "torch.cuda._initialized": False,  # read for the state of GPU generators: there is one for all devices
-    "torch.cuda.nvtx.range_push": nothing,
-    "torch.cuda.nvtx.range_pop": nothing,
-    "torch.cuda.nvtx.range": no_effect,
+    "torch.cuda.nvtx.range_push": nothing, "torch.cuda.nvtx.range_pop": nothing, "torch.cuda.nvtx.range": no_effect,
     "torch.xpu.is_available": no, "torch.xpu.is_current_stream_capturing": no,
     **{f"torch.{home}.is_available": no for home in ("mtia", "mps", "distributed.rpc")},
     **{f"torch.{name}": kind for name, kind in {**types.KINDS, **environment.STORAGES}.items()},

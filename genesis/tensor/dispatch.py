@@ -159,7 +159,8 @@ def _token(trace: Trace, argument: Any, operand: bool, static: bool) -> Token:
         return of_complex(argument)
     if isinstance(argument, int | float | complex):  # of a class of its own, it would equal others, and positions
         return _token(trace, plain_number(argument), operand, static)
-    return _token(trace, [*argument], operand, static) if kind is Size or isinstance(argument, list) else argument
+    is_listed = isinstance(argument, list) or (isinstance(argument, tuple) and any([isinstance(a, Tensor) for a in argument]))
+    return _token(trace, [*argument], operand, static) if is_listed or kind is Size else argument
 
 
 def _token_of_argument(trace: Trace, operation: Operation | None, position: int, argument: Any) -> Token:

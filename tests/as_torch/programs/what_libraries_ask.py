@@ -1,5 +1,6 @@
 """What training loops, loaders, metrics and policies of public libraries ask of PyTorch beside its documented names."""
 
+import collections
 import operator
 import os
 import pickle
@@ -89,6 +90,8 @@ class Listed(list):  # as Keras, which tracks its layers' lists
 
 
 print(x.mean(Listed([0, 1])), x.permute(Listed([2, 0, 1])).shape, x.view(Listed([6, -1]))[0], torch.cat(Listed([x, x])).sum())
+Halves = collections.namedtuple("Halves", "upper lower")
+print(torch.stack(Halves(x[0], x[1])).sum(0)[0], torch.cat(Halves(lower=x, upper=-x))[1, 0])
 print(torch.tensordot(x, x, dims=(Listed([0, 1]), Listed([0, 1])))[0], torch.nn.functional.layer_norm(x, Listed([4]))[0, 0])
 parts = torch.backends.cuda.SDPAParams(x, x, x, None, 0.0, False, False)
 print(torch.backends.cuda.can_use_flash_attention(parts), parts.is_causal)
