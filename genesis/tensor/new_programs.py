@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 from genesis.execution.flush import flush
 from genesis.runtime.groups import GROUPS
 from genesis.runtime.plan_cache import REPLAY
+from genesis.runtime.references import owned_elsewhere
+from genesis.tracing.pytorch_strides import is_row_major
 from genesis.tracing.recording_hooks import reads_forbidden
 from genesis.tracing.scopes import Scope
 from genesis.tracing.source_line import user_line
@@ -90,7 +92,7 @@ def ended_before(trace: Trace) -> bool:
         return False
     forks, returns = _forks(trace, part), _returns_too_often(trace, part)
     part.asked = len(trace.lines)
-    if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not trace.lines or not _may_flush():
+    if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not (trace.lines and _may_flush() and _keeps_orders(trace)):
         return False
     code, offset = user_line(1)
     if returns and not (forks or part.follows) and code is not None:
@@ -155,7 +157,8 @@ def flush_part(following: Trace | None = None) -> None:
         with LOCK:
             for trace in unflushed():
                 often = RECURRING if following is None else max(RECURRING, len(trace.nodes) // PLANNED)
-                if trace.nodes and ((part is not None and part.goes_on) or (
+                goes_on = part is not None and part.goes_on
+                if trace.nodes and _keeps_orders(trace) and (goes_on or (
                         not (following is None and trace.step.children) and _is_one_of_many(trace, often))):
                     flush(trace)
 
@@ -163,6 +166,11 @@ def flush_part(following: Trace | None = None) -> None:
 def _may_flush() -> bool:
     together = any([group.size > 1 for group in GROUPS.values()])  # processes flush alike
     return not (together or reads_forbidden() or thread_state.observers or thread_state.undivided)
+
+
+def _keeps_orders(trace: Trace) -> bool:
+    """Whether random numbers for values of `trace` are drawn in the same order once these are computed."""
+    return is_row_major(trace, owned_elsewhere(trace.arrays))
 
 
 def _is_one_of_many(trace: Trace, often: int) -> bool:

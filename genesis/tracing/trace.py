@@ -162,7 +162,7 @@ class Trace:
         self.written: list[tuple[Any, Array | int, int]] = []
         self.weight, self.limit = weight, LOOP_LIMIT  # above which a flush is considered
         self.part: Any = None  # what `tensor/new_programs.py` knows of it, and
-        self.memory_order: Any = None  # `functions/memory_order.py`: a table by traces would swallow interrupts as they die
+        self.memory_order: Any = None  # `tracing/pytorch_strides.py`: a table by traces would swallow interrupts as they die
         dtype = get_default_dtype()
         self.step = roots.get(dtype) or new_root(dtype)
 

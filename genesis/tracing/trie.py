@@ -40,7 +40,7 @@ class TrieNode:
         self.collectives: Sequence[int] | None = None  # positions of collectives on the path; computed lazily
         self.elements: tuple[str, ...] = ()  # arguments whose numbers must be in range of the result's dtype
         self.offsets: dict[Any, dict[Key, int]] | None = None  # of views after it (`tensor/varying_offsets.py`)
-        self.strides: Any = None  # PyTorch's, of the results so far (`functions/memory_order.py`)
+        self.strides: Any = None  # PyTorch's, of the results so far (`tracing/pytorch_strides.py`)
         self.weight = len(self.nodes) * _NODE_WEIGHT
 
     def grow(self, key: Key, nodes: list[Node], build: Build, grad: bool = True, form: Form | None = None) -> TrieNode:

@@ -52,3 +52,17 @@ def test_images_that_keep_channels_last_through_a_known_path(channels_last):
         y = lib.nn.functional.max_pool2d(lib.nn.functional.relu(x), 2)
         found.append(tuple(strides_of(y)) if lib is genesis else y.stride())
     assert found[0] == found[1]
+
+
+def test_orders_outlast_the_ends_of_programs_that_always_differ():
+    weight = genesis.ones(4, requires_grad=True)
+    for size in range(2, 30):
+        found = []
+        for lib in (genesis, torch):
+            x, k = lib.ones(size, 4).T, weight.detach() if lib is genesis else lib.ones(4)
+            for _ in range(size % 5 + 2):
+                x = lib.relu((x.T * k).T + 1)
+            y = x.flip(0) * 2
+            found.append([strides_of(each) if lib is genesis else each.stride() for each in (x, y, y.T)])
+            y.sum().item()
+        assert found[0] == found[1], size
