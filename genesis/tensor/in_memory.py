@@ -48,9 +48,11 @@ def computed_memory(tensor: object, dtype: DType, limit: float = SMALL) -> Memor
     if buffer.nbytes > limit and node.nbytes > limit:
         return None
     if root is not tensor:
-        part = tensor._array.memory  # type: ignore[attr-defined]
-        is_present = part is not None and part.buffer is buffer and tensor._seen == root._changes  # type: ignore[attr-defined]
-        return part if is_present else memory.at(tensor.layout, dtype, dtype)  # type: ignore[attr-defined, no-any-return]
+        part, is_seen = tensor._array.memory, tensor._seen == root._changes  # type: ignore[attr-defined]
+        if is_seen and part is not None and part.buffer is buffer:
+            return part  # type: ignore[no-any-return]
+        is_derived = thread_state.grad_enabled and tensor.requires_grad  # type: ignore[attr-defined]
+        return None if is_derived else memory.at(tensor.layout, dtype, dtype)  # type: ignore[attr-defined, no-any-return]
     return memory  # type: ignore[no-any-return]
 
 

@@ -21,7 +21,7 @@ from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, known, moved
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, root_of, share_storage, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
-from genesis.tensor.view_memory import is_whole
+from genesis.tensor.view_memory import is_whole, seen_by
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
@@ -237,6 +237,7 @@ def _write_detached(tensor: Tensor, value: Tensor, change: Change | None) -> Ten
     with recording(False) as again, again:
         write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
     tensor._array, tensor._requires_grad = value._array, value._array.node.differentiable
+    tensor._seen = seen_by(tensor, root_of(tensor))
     return tensor
 
 

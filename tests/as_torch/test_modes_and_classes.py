@@ -120,7 +120,7 @@ SCRIPT = """
     scaled = Scaled(3)
     print(torch.clone(scaled), torch.matmul(scaled, x), torch.add(x, scaled), torch.linalg.solve(scaled, x)[1:])
     print(torch.abs(scaled), torch.diagonal(scaled), torch.cat([x, scaled]), torch.sum(scaled, 0), torch.relu(More(2))[0])
-    print(x.matmul(scaled), torch.exp(x).equal(x.exp()))
+    print(x.matmul(scaled), torch.exp(x).equal(x.exp()), torch.masked_fill(scaled, x > 0, 2.0)[0])
 
     class Strict(torch.Tensor):
         @classmethod

@@ -61,6 +61,19 @@ class World:
         return [np.array(t.detach().numpy()) for t in self.tensors] + [np.array(a) for a in self.arrays]
 
 
+def test_detached_tensors_that_took_a_gradient_see_numpys_writes():
+    def run(lib):
+        array, weight = np.zeros((2, 2), np.float32), lib.full((2, 2), 3.0, requires_grad=True)
+        detached = lib.from_numpy(array).detach()
+        detached.add_(weight)
+        array[0] = 7
+        seen = detached.tolist()
+        (detached * detached).sum().backward()
+        return seen, weight.grad.tolist()
+
+    assert run(genesis) == run(torch)
+
+
 KINDS = ["outside", "outside", "share", "wrap", "unshare", "pend", "pend", "combine", "row", "turn", "add", "assign", "copy",
          "train"]
 

@@ -96,6 +96,19 @@ def test_many_joined_are_torchs():
         assert_close(mine, getattr(torch, join)([torch.tensor(part) for part in parts], dim=dim))
 
 
+def test_views_of_what_took_a_gradient_in_place_are_joined_with_it():
+    def run(lib, join):
+        x, weight = lib.from_numpy(np.ones((2, 2), np.float32)), lib.full((2, 2), 3.0, requires_grad=True)
+        view = x.t()
+        x.mul_(weight)
+        joined = getattr(lib, join)([lib.tensor([[1.0, 2.0], [3.0, 4.0]]), view] * 4)
+        joined.square().sum().backward()
+        return joined.tolist(), weight.grad.tolist()
+
+    for join in ("cat", "stack"):
+        assert run(genesis, join) == run(torch, join)
+
+
 @pytest.mark.parametrize("data", [
     1.5, 3, True, [1.0, 2.0], (4, 5), [True, False], [1, 2.5], [True, 2], [True, 2.5], [], [[1], [2]],
     [1e300, -1e300, float("nan")], 1e-46, 2**63 - 1, [-(2**63), 0], [2**63], [-0.0], [*range(65)], [0.5] * 65, [1j], "text",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from genesis.functions.comparison import finfo
 from genesis.functions.memory_order import is_row_major, memory_axes
-from genesis.functions.overrides import function, routed_method
+from genesis.functions.overrides import overridable_method, routed_method
 from genesis.functions.random_draws import are_counted, chosen, drawn, drawn_pairs, in_order, integers, stream
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, float64, refuse_number
@@ -22,7 +22,7 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, filled
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Operand, Tensor, attribute, method, replace_root, root_of, share_storage
+from genesis.tensor.handle import Operand, Tensor, attribute, replace_root, root_of, share_storage
 from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import move_storage, rederived, write
 from genesis.tensor.known_calls.calls import KnownCalls
@@ -118,8 +118,7 @@ _programs = _DrawPrograms()
 _fills = KnownCalls("genesis_fill", _filled, element_pattern, _programs)  # type: ignore[arg-type]
 
 
-@function()
-@method
+@overridable_method
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """The tensor with `value` where `mask` (broadcast) holds.
 
