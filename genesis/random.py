@@ -16,7 +16,7 @@ from genesis.functions.overrides import routed_function, routed_method
 from genesis.functions.random_draws import chosen, drawn, drawn_by_host, drawn_like, drawn_pairs, draws, integers, stream
 from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
-from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64
+from genesis.ir.dtypes import DType, as_dtype, float32, float64, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, UnsupportedTypeError
 from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
@@ -227,26 +227,26 @@ def normal(
 ) -> Tensor:
     """Normal numbers with this mean and standard deviation: numbers together with `size`, or tensors.
 
-    Raises TypeError if both are numbers and there is no size, ValueError for a negative `std`.
+    The gradient is zero. Raises TypeError if both are numbers and there is no size, ValueError for a negative `std`.
 
     >>> genesis.normal(0.0, 1.0, (2, 3)).shape
     (2, 3)
     """
-    if not isinstance(std, Tensor) and std < 0:
-        raise ArgumentError(f"normal: std is {std}; want 0 or more")
-    are_numbers = not (isinstance(mean, Tensor) or isinstance(std, Tensor))
+    if std.dtype.is_complex if isinstance(std, Tensor) else std < 0:
+        raise ArgumentError(f"normal: std is {std.dtype.name if isinstance(std, Tensor) else std}; want real numbers from 0 on")
+    tensors = [one for one in (mean, std) if isinstance(one, Tensor)]
     if size is None:
-        if are_numbers:
+        if not tensors:
             raise TypeError("normal: wants a size where mean and std are numbers")
-        is_mean_alone = not isinstance(std, Tensor) and mean.dtype.category > 1  # type: ignore[union-attr]
-        like: Any = std if not isinstance(mean, Tensor) else mean if is_mean_alone else mean + std * 0
-        size, dtype, device = like.shape, dtype or like.dtype, like.device
+        size = broadcast_shapes(*[one.shape for one in tensors]) if len(tensors) > 1 else tensors[0].shape
+        dtype, device = dtype or tensors[0].dtype, tensors[0].device
     shape, dtype = as_shape("normal", (size,)), _floating("normal", dtype)
-    parameters: Any = (mean, std) if are_numbers else (0.0, 1.0)
-    center, scale = parameters
-    result = drawn("normal", shape, dtype, center, scale, device=device_of(device), generator=generator)
-    if not are_numbers:
-        result = result * std + mean
+    parameters: Any = (0.0, 1.0) if tensors else (mean, std)
+    result = drawn("normal", shape, dtype, *parameters, device=device_of(device), generator=generator)
+    if tensors:
+        result = (result * std + mean).to(dtype)
+        if any([one.requires_grad for one in tensors]):
+            result = call(OPERATIONS["with_value"], (result * 0, result))
     return result.detach().requires_grad_() if requires_grad else result
 
 
@@ -312,8 +312,9 @@ def randperm(
     """
     if options:
         check_layout_options("randperm", options)
-    if n < 0:
-        raise ArgumentError(f"randperm: n is {n}; want 0 or more")
+    (n,) = as_shape("randperm", (n,))
+    if dtype is not int64:
+        refuse_number("randperm", n, as_dtype("randperm", dtype))
     target = device_of(device)
     words = stream(target, generator)
     if words is not None:

@@ -86,23 +86,23 @@ def _spaced(
     (steps,) = as_shape(name, (steps,))
     dtype = get_default_dtype() if dtype is None else as_dtype(name, dtype)
     narrow = dtype if dtype.category == 1 or dtype is float32 else None
-    low, high = [_end(name, x, narrow) for x in (start, end)]
+    low, high = [_end(name, x, dtype) for x in (start, end)]
     device = next((x.device for x in (low, high) if isinstance(x, Tensor)), device)
     return call_on(device_of(device), OPERATIONS["linspace"], (low, high, steps, narrow, is_rounded))
 
 
-def _end(name: str, end: Operand, dtype: DType | None) -> Operand:
-    """An end, without a derivation; a real number is rounded to the dtype, if one is given."""
+def _end(name: str, end: Operand, dtype: DType) -> Operand:
+    """An end, without a derivation; a real number is rounded to integers and to float32."""
     if isinstance(end, Tensor):
         if end.ndim:
             raise ArgumentError(f"{name}: an end has shape {end.shape}; want a number or a tensor of no axes")
         return end.detach()
-    if dtype is None or isinstance(end, complex):
+    if isinstance(end, complex):
         return end
+    refuse_number(name, end, dtype)
     if dtype is float32:
         return c_float(float(end)).value
-    refuse_number(name, end, dtype)
-    return wrapped(int(end.real), dtype)
+    return wrapped(int(end.real), dtype) if dtype.category == 1 else end
 
 
 def _rounded(

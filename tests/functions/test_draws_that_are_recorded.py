@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import genesis
 
@@ -24,6 +25,28 @@ def test_replays_draw_what_plain_calls_do_each_time_anew(name):
         assert found[-1] == wanted
     assert len(compiled.entries) == 1, compiled.missed
     assert any(draw != found[0] for draw in found)
+
+
+def test_orders_are_of_whole_numbers_that_their_dtype_has():
+    for n in (np.int64(5), genesis.tensor(5), 5):
+        assert genesis.randperm(n, dtype=genesis.uint8).sort().values.tolist() == [0, 1, 2, 3, 4]
+    for n, dtype, problem in ((5.0, "int64", TypeError), (-1, "int64", ValueError), (300, "uint8", ValueError)):
+        with pytest.raises(problem, match="randperm"):
+            genesis.randperm(n, dtype=getattr(genesis, dtype))
+
+
+@pytest.mark.parametrize("mean, std", [("float16", "float32"), ("float32", "float16"), (None, "float64"), ("float64", None)])
+def test_normal_numbers_have_the_first_tensors_dtype_and_no_gradient(mean, std):
+    def run(lib):
+        tensors = [lib.ones(shape, dtype=getattr(lib, dtype), requires_grad=True) if dtype else 1.0
+                   for shape, dtype in (((2, 1), mean), ((3,), std))]
+        drawn = lib.normal(*tensors)
+        drawn.sum().backward()
+        return str(drawn.dtype)[-7:], [*drawn.shape], [x.grad.tolist() for x in tensors if not isinstance(x, float)]
+
+    assert run(genesis) == run(torch)
+    with pytest.raises(ValueError, match="complex64"):
+        genesis.normal(0.0, genesis.ones(2, dtype=genesis.complex64))
 
 
 def test_one_choice_is_that_of_several_draws_first():

@@ -136,6 +136,13 @@ def test_evenly_spaced_numbers_of_float32_are_torchs(ends):
         np.testing.assert_array_equal(compiled(end).numpy(), torch.linspace(ends[0], end, 7).numpy())
 
 
+@pytest.mark.parametrize("end, dtype", [(1e6, "float16"), (-1e39, "float32"), (1e39, "complex64"), (300, "uint8")])
+def test_evenly_spaced_numbers_have_ends_of_their_dtype(end, dtype):
+    for lib in (genesis, torch):
+        with pytest.raises(RuntimeError if lib is torch else ValueError, match="without overflow"):
+            lib.linspace(1, end, 3, dtype=getattr(lib, dtype))
+
+
 @pytest.mark.parametrize("base", [2, 3, 10])
 def test_powers_at_even_distances_are_exact_integers(base):
     assert genesis.logspace(0, 15, 16, base, dtype=genesis.int64).tolist() == [base**k for k in range(16)]
