@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from genesis.execution.realize import realize
 from genesis.functions.overrides import overridable_method
 from genesis.ir import dtypes, shapes
 from genesis.ir.annotations import Extents, Scalar
@@ -12,12 +11,11 @@ from genesis.ir.dtypes import DType, as_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.shapes import numel as product
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
 from genesis.tensor.size import Size
-from genesis.tracing.memory import LINE, NUMBERS
+from genesis.tracing.memory import LINE
 from genesis.tracing.recording_hooks import reads_forbidden
-from genesis.tracing.trace import LOCK
 
 
 @overridable_method
@@ -29,12 +27,11 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """
     if not isinstance(other, Tensor):
         raise ArgumentTypeError(f"equal: other is a {type(other).__name__}; want a tensor")
-    if input.shape != other.shape:
+    shape = input.shape
+    if shape != other.shape:
         return False
-    dtype = input.dtype
-    if dtype in NUMBERS and dtype is other.dtype and product(input.shape) <= LINE and not reads_forbidden():
-        with LOCK:
-            return realize(array_of(input)).equals(realize(array_of(other)), dtype)
+    if input.dtype is other.dtype and product(shape) <= LINE and not reads_forbidden():
+        return input.tolist() == other.tolist()
     return bool((input == other).all())
 
 

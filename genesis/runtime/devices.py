@@ -203,7 +203,7 @@ def set_current_gpu(index: int) -> None:
 def device_of(device: DeviceLike = None) -> Device:
     """The device that an argument `device=` names; the default for None. Raises ValueError for a missing GPU."""
     if device is None:
-        device = _opened.devices[-1] if _opened.devices else _default[0]
+        device = get_default_device()
     if device is CPU:
         return CPU
     found = Device(device)

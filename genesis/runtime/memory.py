@@ -93,7 +93,7 @@ class _Pool:
         size = _size_class(nbytes)
         with self._lock:
             if self._ended:
-                self._take_back()
+                self.collect()
             address = self.acquire(size)
             self._loans[address] = loan = Loan(owner, self._ended.append)
             loan.address, loan.size = address, size
@@ -107,17 +107,13 @@ class _Pool:
     def collect(self) -> None:
         """Take back the blocks whose owners have died."""
         with self._lock:
-            self._take_back()
-
-    def _take_back(self) -> None:
-        """`collect`; the caller has the lock."""
-        while self._ended:
-            try:
-                loan = self._ended.popleft()
-            except IndexError:  # a signal handler has taken the last one
-                return
-            del self._loans[loan.address]
-            self.release(loan.address, loan.size)
+            while self._ended:
+                try:
+                    loan = self._ended.popleft()
+                except IndexError:  # a signal handler has taken the last one
+                    return
+                del self._loans[loan.address]
+                self.release(loan.address, loan.size)
 
     def acquire(self, size: int) -> int:
         """The address of a block of `size` bytes, a size class; the caller has the lock. Raises MemoryError."""

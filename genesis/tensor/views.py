@@ -9,7 +9,7 @@ from typing import Any
 from genesis.execution.realize import realize
 from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType, as_dtype
-from genesis.ir.errors import ArgumentError, also_runtime_error
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, also_runtime_error
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import LAYOUT_RULES, Layout, contiguous_layout
@@ -39,6 +39,8 @@ def view(tensor: Tensor, name: str, *arguments: object, **attributes: object) ->
 
 def _viewed(tensor: Tensor, name: str, arguments: Arguments, **attributes: object) -> Tensor:
     """`view`, by Python."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(f"{name}: input is a {type(tensor).__name__}; want a tensor")
     if attributes and name in _SPREAD and (given := attributes.pop(_SPREAD[name], None)) is not None:
         arguments = (given,)
     if not attributes and _are_plain(arguments):

@@ -119,15 +119,6 @@ class Memory:
         steps = None if self.strides is None else tuple([stride * size for stride in strides])
         return np.ndarray(shape, dtype.numpy, self.buffer.block(), offset * size, steps)
 
-    def equals(self, other: Memory, dtype: DType) -> bool:
-        """Whether a few elements equal those of another memory of this shape and dtype, one of `NUMBERS`, as numbers do."""
-        is_line = self.strides is None is other.strides
-        if not (is_line and self.buffer.device.memory.is_host and other.buffer.device.memory.is_host):
-            return bool((self.read(dtype) == other.read(dtype)).all())
-        kind, nbytes = NUMBERS[dtype]._type_, math.prod(self.layout.shape) * dtype.itemsize
-        first, second = [memoryview(ctypes.string_at(memory.pointer, nbytes)).cast(kind) for memory in (self, other)]
-        return first == second
-
     def listed(self, dtype: DType) -> Any:
         """The elements as nested lists of numbers; one number, if 0-d."""
         shape, kind = self.layout.shape, NUMBERS.get(dtype)
