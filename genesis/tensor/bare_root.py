@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
+from weakref import ref
 
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, attributes_of
+from genesis.tensor.view_memory import is_whole
 from genesis.tracing.recording_hooks import same_value
 from genesis.tracing.trace import Array
 
@@ -39,36 +40,54 @@ class BareRoot(Tensor):
     _array, _changes = _shared("_array"), _shared("_changes")
     _requires_grad, _keeps_derivation = _shared("_requires_grad"), _shared("_keeps_derivation")
 
+    _kept: tuple[Array, int]  # its values, once the other is gone, and the version that had these
+
     def present(self) -> Tensor:
         """The root that it stands for; if that is gone, this one, which becomes an ordinary root."""
         root = self._origin and self._origin()
         if root is not None:
             return root
         own = attributes_of(self)
-        if own.pop("_origin", None) is not None and own["_array"].node.differentiable and own["_array"].memory is not None:
-            own["_array"] = _bare(own["_array"])
+        if (kept := own.get("_kept")) is not None:  # else another thread has come first
+            array, changes = kept
+            if array.node.differentiable and array.memory is not None:
+                array = _bare(array)
+            own.update(_array=array, _changes=changes, _requires_grad=False, _origin=None)
         self.__class__ = Tensor  # type: ignore[assignment]
+        own.pop("_kept", None)
         return self
 
     def stand_for(self, root: Tensor) -> None:
         """Stand for `root`, which has the values of this one."""
-        self._origin, root._bare_root = weakref.ref(root), weakref.ref(self)
+        self._origin, root._bare_root = ref(root), ref(self)
         follow(self, root)
 
 
 def bare_root(root: Tensor, array: Array | None) -> Tensor:
     """The bare root of `root`, which has views; `array` has the same values without a derivation, if any has."""
-    known = root._bare_root and root._bare_root()
-    if known is not None:
+    known = root._bare_root
+    if known is not None and (known := known()) is not None:
         return known  # type: ignore[no-any-return]
+    whole = root._array
     if array is None:
-        whole = root._array
         array = call(OPERATIONS["stop_gradient"], (root,))._array if whole.memory is None else _bare(whole)
-    bare = object.__new__(BareRoot)
-    attributes_of(bare).update(_array=array, _changes=root._changes, _requires_grad=False, _keeps_derivation=False,
-                               _storage=root._storage, _origin=weakref.ref(root))
-    root._bare_root = weakref.ref(bare)
+    elif whole.memory is not None:
+        same_value(array, whole)
+    bare = _new(BareRoot)
+    bare._kept = array, root._changes
+    bare._storage, bare._origin = root._storage, ref(root)
+    root._bare_root = ref(bare)
     return bare
+
+
+_new = object.__new__
+
+
+def hold_no_derivation(view: Tensor, root: Tensor) -> None:
+    """Have a detached view of `root` keep the bare root alive, if that is known."""
+    whole = root._array
+    if whole.node.differentiable and (whole.memory is not None or is_whole(view, root)):
+        view._base = bare_root(root, view._array if whole.memory is None else None)
 
 
 def followed(root: Tensor) -> None:
@@ -78,17 +97,17 @@ def followed(root: Tensor) -> None:
         follow(bare, root)
 
 
-def follow(bare: Tensor, root: Tensor) -> None:
+def follow(bare: BareRoot, root: Tensor) -> None:
     """Have a bare root keep the present values of `root`, or `root` itself once that has no derivation."""
-    own, array = attributes_of(bare), root._array
+    array, (kept, changes) = root._array, bare._kept
     if not array.node.differentiable:
         bare._origin = lambda: root
     if array.memory is not None:
-        if own["_array"].memory is not array.memory:
-            own["_array"] = _bare(array)
-    elif own["_changes"] != root._changes:
-        own["_array"] = array
-    own["_changes"] = root._changes
+        if kept.memory is not array.memory:
+            kept = _bare(array)
+    elif changes != root._changes:
+        kept = array
+    bare._kept = kept, root._changes
 
 
 def _bare(array: Array) -> Array:

@@ -161,21 +161,27 @@ def detach(tensor: Tensor) -> Tensor:
     """
     if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
         return tensor.detach()
-    array = array_of(tensor)
+    base = tensor._base
+    array = tensor._array if base is None else array_of(tensor)
     if not array.node.differentiable:
         result = tensor_of(array)
     elif (memory := array.memory) is not None:  # holds no reference to the derivation, so endless loops stay bounded
-        result = tensor_of(Array(None, -1, Node("input", (), {}, array.node.shape, array.node.dtype), memory))
+        result = tensor_of(Array(None, -1, _input_like(array.node), memory))
     else:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
-    root = tensor if tensor._base is None else tensor._base
-    result._requires_grad, result._detached = False, True
+    root = tensor if base is None else base
+    result._detached = True
     share_storage(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
     if root._origin is None and root._array.node.differentiable:
-        result._base = bare_root(root, result._array if root is tensor and array.memory is None else None)
+        result._base = bare_root(root, result._array if base is None else None)
     if tensor.__class__ is not Tensor:
         result.__class__ = result_class(tensor)
     return result
+
+
+@lru_cache(maxsize=4096)
+def _input_like(node: Node) -> Node:
+    return Node("input", (), {}, node.shape, node.dtype)
 
 
 def share_data(tensor: Tensor, data: Tensor) -> None:

@@ -77,3 +77,14 @@ def test_a_compiled_write_to_a_result_is_seen():
         compiled(y)
         del y
         assert detached.tolist() == expected
+
+
+def test_a_compiled_call_that_returns_a_result_and_its_detached_one_holds_no_graph():
+    compiled = genesis.compile(lambda w: (y := (w.exp() * w).tanh(), y.detach(), y[0].detach()))
+    for _ in range(4):
+        y, whole, part = compiled(genesis.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True))
+        trace = weakref.ref(computed(y)._array.trace)
+        values = whole.tolist()
+        del y
+        assert trace() is None
+        assert whole.tolist() == values and part.tolist() == values[0]

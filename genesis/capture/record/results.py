@@ -15,6 +15,7 @@ from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import DType
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
+from genesis.tensor.bare_root import hold_no_derivation
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor, attributes_of, root_of, share_storage
 from genesis.tensor.traced_number import Number
@@ -279,6 +280,8 @@ def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int,
         result._array = copied(value[1]) if value[0] == "constant" else values[recipe.key]
     for name, flag in recipe.flags:
         setattr(result, name, flag)
+    if base is not None and result._detached:
+        hold_no_derivation(result, root)
     return result
 
 
