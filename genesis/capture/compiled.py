@@ -64,7 +64,6 @@ class Compiled:
         self._dynamic = dynamic
         self._returns_items = False
         self._compares = True  # values that Python reads are guards
-        self._of_tuples = False  # numbers in tuples may be data, which makes copies of these: no code compared identities
         self._fills = False  # the last recorded call put something into a dict
         self._recordings = 0
         self._unmatched = PATIENCE  # grows with each call that no entry matches, while replays have not paid for the recordings
@@ -181,11 +180,9 @@ class Compiled:
             tell("guards", "%s is recorded anew: %s has changed", self.__qualname__, self.missed)
         dynamic = bool(self.entries) if self._dynamic is None else self._dynamic
         self._splits, began = self.fullgraph, timeline.start()
-        recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items, compares=self._compares,
-                           of_tuples=self._of_tuples)
+        recording = record(self.function, args, kwargs, dynamic, self.fullgraph, self._returns_items, compares=self._compares)
         timeline.note("record", began, self.__qualname__)
         recorder, entry = recording.recorder, recording.entry
-        self._of_tuples = not recorder.guards.seen.compares
         self._recordings += len(recorder.guards.labels) // MANY * DEAR * (self._recordings > (entry is not None) + 1)
         if recorder.guards.meets_cached_function:
             self._dynamic = False

@@ -66,8 +66,9 @@ class BareRoot(Tensor):
 def bare_root(root: Tensor, array: Array | None) -> Tensor:
     """The bare root of `root`, which has views; `array` has the same values without a derivation, if any has."""
     known = root._bare_root
-    if known is not None and (known := known()) is not None:
-        return known  # type: ignore[no-any-return]
+    bare: BareRoot | None = known and known()
+    if bare is not None:
+        return bare
     whole = root._array
     if array is None:
         array = call(OPERATIONS["stop_gradient"], (root,))._array if whole.memory is None else _bare(whole)

@@ -7,6 +7,7 @@ then a constant. It is not a subclass of float, as C code would read that unseen
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -37,15 +38,11 @@ class Number:
     def __neg__(self) -> Number:
         return Number(operator.neg(self.value), ("result", operator.neg, self.source), self.recorder)
 
+    def __reduce__(self) -> tuple[type, tuple[Any]]:
+        return type(self.value), (self.fixed(),)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fixed(), name)
-
-
-def plain(argument: Tree) -> Tree:
-    """`argument` with each Number in it as a plain number, which is constant from now on."""
-    if type(argument) in (list, tuple) and any(map(_has_number, argument)):
-        return type(argument)(map(plain, argument))
-    return number_fixed(argument)
 
 
 def number_fixed(value: Any) -> Any:
@@ -53,8 +50,31 @@ def number_fixed(value: Any) -> Any:
     return value.fixed() if type(value) is Number else value
 
 
-def _has_number(argument: Tree) -> bool:
-    return type(argument) is Number or (type(argument) in (list, tuple) and any(map(_has_number, argument)))
+def plain(value: Tree, taken: Callable[[Any], Any] = number_fixed, met: dict[int, Any] | None = None) -> Tree:
+    """`value` with `taken(part)` in place of each part of it: by default, a plain number, constant from now on, for a Number.
+
+    Lists, dicts and dataclasses keep their identity, and may contain themselves. `met`: the results so far, by ids.
+    """
+    met = {} if met is None else met
+    if id(value) in met:
+        return met[id(value)]
+    made = taken(value)
+    if made is not value:
+        return made
+    met[id(value)] = value
+    if isinstance(value, tuple):
+        items = [plain(item, taken, met) for item in value]
+        if any(a is not b for a, b in zip(items, value, strict=True)):
+            met[id(value)] = tuple.__new__(type(value), items)
+    elif isinstance(value, list | dict):
+        for key, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
+            if (made := plain(item, taken, met)) is not item:
+                value[key] = made
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for name, item in [*getattr(value, "__dict__", {}).items()]:
+            if (made := plain(item, taken, met)) is not item:
+                object.__setattr__(value, name, made)
+    return met[id(value)]
 
 
 def _arithmetic(function: AnyFunction, reflected: bool) -> Callable[[Number, Any], Any]:

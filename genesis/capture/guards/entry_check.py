@@ -110,8 +110,6 @@ class _Check:
         """Guard which containers are objects that names lead to, and that others are distinct, if the call could tell."""
         free: dict[type, list[str]] = {}
         compares = self.guards.seen.compares
-        for first, name in self.arguments.repeated if compares else ():
-            self._fail_if(f"{name} is not {first}", "whether two arguments are one tuple")
         for key, (name, value, _) in self.arguments.containers.items():
             kind = type(value)
             if key != id(value) or (issubclass(kind, tuple) and not compares):

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections import OrderedDict, UserDict, UserList, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import CellType, FrameType
 from typing import Any
 
 from genesis.capture.guards.kinds import is_named_tuple, slots_of
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Positional
 from genesis.ir.annotations import Options, Tree
+from genesis.runtime.references import is_sole_owner
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
-from genesis.tensor.traced_number import Number
+from genesis.tensor.traced_number import Number, plain
 
 
 class Arguments:
     """The arguments of a recorded call: their leaves, and the lines that extract those of another call.
 
     Tensors and numbers are leaves. Everything else (strings, None, bools, models) belongs to the tree and is compared. Numbers
-    that may change are replaced during the call: in lists and dicts in place, in tuples by copies, if `of_tuples`.
+    that may change are replaced during the call: in lists and dicts in place, in tuples by copies, if no object that code could
+    compare them with refers to the tuples.
     """
 
-    def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool, of_tuples: bool) -> None:
+    def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool) -> None:
         self.leaves: list[Any] = []
         self.lines: list[str] = []
         self._recorder = recorder
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
-        self._dynamic, self._of_tuples = dynamic, of_tuples
+        self._dynamic, self._of_tuples = dynamic, dynamic and not _are_held(args, kwargs)
         self._placed: list[tuple[Any, Any, Tree]] = []  # (list or dict, index or key, what it has during the call)
         self.copies: dict[int, tuple[Tree, Tree]] = {}  # of tuples, by the id of the copy: (it, the tuple that is given)
-        self.repeated: list[tuple[str, str]] = []  # the names of two arguments that are one tuple
         # By their ids: the name of each container, it, and what the call is given for it (None while its parts are taken).
         self.containers: dict[int, tuple[str, Tree, Tree]] = {}
         self._fail_if(f"len(args) != {len(args)}", "the length of the arguments")
@@ -43,20 +46,50 @@ class Arguments:
         for container, key, value in self._placed:
             container[key] = value
 
-    def restore(self) -> None:
-        """After the call: have these lists and dicts contain what they would have, without the replacement."""
-        for container in {id(container): container for container, _, _ in self._placed}.values():
-            for key, item in enumerate(container) if isinstance(container, list) else [*container.items()]:
-                if id(item) in self.copies:
-                    container[key] = self.copies[id(item)][1]
-                elif type(item) is Number:
-                    container[key] = item.value
+    def original(self, value: Any) -> Any:
+        """What stands for a number or a tuple, as it was given; another value as it is."""
+        return value.value if type(value) is Number else self.copies.get(id(value), (None, value))[1]
 
-    def forget(self) -> None:
-        """Drop the arguments after the call."""
+    def read(self, value: Any) -> Any:
+        """`original`, for code that looks at the numbers, which are constant from now on."""
+        if type(value) is Number or id(value) in self.copies:
+            plain(value)
+        return self.original(value)
+
+    def restore(self, taken: Callable[[Any], Any] | None = None) -> None:
+        """After the call, or for code that looks at them: have these lists and dicts contain what they would have."""
+        for container, _, _ in self._placed:
+            plain(container, taken or self.original)
+
+    def put_back(self) -> bool:
+        """Have what holds numbers or copies of tuples hold what was given; whether the call has stored any. Begun anew after an
+        interrupt."""
+        self.restore()
         self.args, self.kwargs = (), {}
         self.containers.clear()
-        self._placed.clear()
+        copies, numbers = self.copies, self._recorder.numbers
+        for key in reversed([*copies]):  # from the outermost on
+            if is_sole_owner([copies[key][0]], 1):
+                del copies[key]
+        numbers[:] = [number for number in numbers if not is_sole_owner([number], 2)]  # beside the list and the local name
+        stored = [*numbers, *[copy for copy, _ in copies.values()]]
+        originals = {id(one): self.original(one) for one in stored}
+        own = {*originals, id(numbers), id(stored), *map(id, copies.values())}
+        found, end = bool(stored), 0
+        while end < len(stored):  # tuples that hold these follow
+            begin, end = end, len(stored)
+            for holder in _referrers(stored[begin:], own):
+                if isinstance(holder, tuple | frozenset):
+                    items = [originals.get(id(item), item) for item in holder]
+                    originals[id(holder)] = frozenset(items) if isinstance(holder, frozenset) else tuple.__new__(
+                        type(holder), items)
+                    own.add(id(holder))
+                    stored.append(holder)
+                else:
+                    _replace(holder, originals)
+        numbers.clear()
+        copies.clear()
+        return found
 
     def add(self, expression: str, tensor: Tensor, label: str) -> int:
         """Add what `expression` finds as a leaf; returns its number."""
@@ -120,16 +153,14 @@ class Arguments:
         return value
 
     def _take_container(self, expression: str, value: Tree, label: str) -> Tree:
-        """`_take` for a container; one that is met again is compared by identity, but for tuples."""
+        """`_take` for a container; one that is met again is compared by identity."""
         former, known, taken = self.containers.get(id(value), ("", None, None))
-        if known is not None and not isinstance(value, tuple):
+        if known is not None:
             self._fail_if(f"{expression} is not {former}", f"whether {label} is also another argument")
             if taken is None:
                 self._recorder.refuse("an argument contains itself")
             return value if taken is None else taken
         name, taken = self._container(expression, value, label), value
-        if known is not None:
-            self.repeated.append((former, name))
         self._recorder.guards.enter(type(value), f"the class of {label}")
         if type(value) in (tuple, list, dict) or is_named_tuple(type(value)):
             taken = self._take_items(name, value, label)
@@ -192,3 +223,43 @@ class Arguments:
             guards.enter(key, f"a key of {label}")
         return {key: self._take(item.format(f"{name}[{i}]"), value, f"{label}[{key!r}]")
                 for i, (key, value) in enumerate(values.items())}
+
+
+def _are_held(args: Positional, kwargs: Options) -> bool:
+    """Whether anything but frames and what is given refers to a tuple with numbers that is given."""
+    found: dict[int, Tree] = {}
+    parts: list[Tree] = [*args, *kwargs.values()]
+    for part in parts:  # parts of containers follow them
+        if id(part) not in found and (type(part) in (tuple, list, dict) or is_named_tuple(type(part))):
+            found[id(part)] = part
+            parts += part.values() if isinstance(part, dict) else part
+    numbered: dict[int, Tree] = {}
+    for part in reversed(found.values()):
+        if isinstance(part, tuple) and any(type(item) in (int, float) or id(item) in numbered for item in part):
+            numbered[id(part)] = part
+    holders = _referrers([*numbered.values()], {*found, *map(id, (args, kwargs, parts, found, numbered))})
+    # A tuple that only the interpreter holds is that of a call.
+    return not all(map(gc.is_tracked, numbered.values())) or any(type(one) is not tuple for one in holders) or bool(
+        _referrers(holders, ()))
+
+
+def _referrers(objects: list[Any], known: Collection[int]) -> list[Any]:
+    """What refers to the objects, but for frames and those whose ids are known."""
+    return [one for one in gc.get_referrers(*objects)
+            if id(one) not in known and one is not objects and type(one) is not FrameType] if objects else []
+
+
+def _replace(holder: Any, originals: Mapping[int, Any]) -> None:
+    """Have a variable, container or object hold the originals of what it holds, by their ids."""
+    if isinstance(holder, CellType):
+        holder.cell_contents = originals[id(holder.cell_contents)]
+    elif isinstance(holder, set):
+        items = [originals.get(id(item), item) for item in holder]
+        holder.clear()
+        holder.update(items)
+    elif isinstance(holder, BaseException):
+        holder.args = originals.get(id(holder.args), holder.args)
+    owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+    for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
+        if id(item) in originals:
+            (holder if isinstance(holder, list) else owned)[key] = originals[id(item)]

@@ -118,7 +118,7 @@ class Recorder:
         for state in self.states.values():
             state.release()
         if self.arguments is not None:
-            self.arguments.restore()  # again, as an interrupt may have cut the first time short
+            self.arguments.put_back()  # again, as an interrupt may have cut the first time short
         self.arguments = None
         self.reads.release()
         self.sources.release()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import gc
-from collections.abc import Mapping
-from types import CellType
 from typing import Any, NamedTuple
 
 from genesis.capture.guards.entry_check import leaves_check
@@ -23,9 +19,9 @@ from genesis.ir.dtypes import get_default_dtype
 from genesis.runtime.determinism import planned_threads
 from genesis.runtime.devices import CPU, get_current_gpu, get_default_device, seen_devices
 from genesis.runtime.number_of_threads import get_num_threads
-from genesis.runtime.references import collector_paused, is_sole_owner
+from genesis.runtime.references import collector_paused
 from genesis.tensor.handle import Tensor
-from genesis.tensor.traced_number import Number
+from genesis.tensor.traced_number import plain
 from genesis.tracing.state import thread_state
 
 
@@ -54,23 +50,23 @@ class Recording(NamedTuple):
 
 def record(
     function: AnyFunction, args: Positional, kwargs: Options, dynamic: bool = False, fullgraph: bool = False,
-    returns_items: bool = False, undoable: bool = False, compares: bool = True, of_tuples: bool = False,
+    returns_items: bool = False, undoable: bool = False, compares: bool = True,
 ) -> Recording:
     """Call the function and record it.
 
-    `dynamic`: numbers may be data, those in tuples if `of_tuples`. `undoable`: keep what is needed to undo the call.
-    `compares`: values that Python reads may be guards.
+    `dynamic`: numbers may be data. `undoable`: keep what is needed to undo the call. `compares`: values that Python reads
+    may be guards.
     """
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable, compares)
     # The collector is paused, as destructors that it runs would be recorded as part of the function.
     with collector_paused(), handlers_in_other_traces(), recorder, recorder:  # entered twice: see `recording`
-        arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic, of_tuples)
+        arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
         for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):
                 recorder.argument(leaf, j)
         recorder.guards.enter(function, getattr(function, "__name__", "the function"))
-        watch = Watch(recorder.guards, recorder.refuse, recorder.scheduled, arguments.containers.values())
+        watch = Watch(recorder)
         try:
             try:
                 arguments.place()
@@ -86,8 +82,6 @@ def record(
             recorder.take_back_steps()
             raise
         recorder.note_late_writes()
-        if arguments.copies and recorder.guards.seen.compares:
-            recorder.refuse("it compares objects by identity, and numbers in a tuple that is given may change", passes=True)
         if modes() != before:
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)
@@ -96,19 +90,11 @@ def record(
         if results.gradients and any(read.position == len(recorder.programs) - 1 for read in reads):
             recorder.refuse(f"{LOOK} after gradients were left")
         entry = Entry(recorder, arguments, results, before, reads)
-    if dynamic or returns_items:
-        result = _plain(result, arguments.copies)
-        arguments.forget()
-        replaced = [(number, number.value) for number in recorder.numbers] + [*arguments.copies.values()]
-        for table in (recorder.numbers, arguments.copies):
-            table.clear()
-        while replaced:  # first the copies of tuples, from the outermost on
-            given, original = replaced.pop()
-            if not is_sole_owner([given], 1):  # beside the local name
-                recorder.refuse("a number that may change from call to call is stored")
-                _replace_stored(given, original)
-            del given
-    return Recording(result, recorder, entry)
+        returned = [plain(result, arguments.original) if recorder.numbers else result]
+        del result
+        if arguments.put_back():
+            recorder.refuse("a number that may change from call to call is stored")
+    return Recording(returned.pop(), recorder, entry)
 
 
 def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs: Options) -> None:
@@ -130,40 +116,3 @@ def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs:
             recorder.refuse("it changes requires_grad, the hooks or the storage of a tensor that was there before")
         elif state.base is None and tensor._array is not state.array and id(tensor._array) not in recorder.outputs:
             recorder.refuse("it puts the memory of one tensor into another")
-
-
-def _replace_stored(given: Any, original: Any) -> None:
-    """Have variables, lists, dicts and attributes in which the call has stored `given` hold `original`."""
-    for holder in gc.get_referrers(given):
-        if isinstance(holder, CellType):
-            holder.cell_contents = original
-        owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-        for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
-            if item is given:
-                (holder if isinstance(holder, list) else owned)[key] = original
-
-
-def _plain(value: Any, copies: Mapping[int, tuple[Any, Any]], within: frozenset[int] = frozenset()) -> Any:
-    """`value` with numbers instead of Numbers, and originals instead of `copies`; lists, dicts and dataclasses keep their
-    identity, and may contain themselves.
-    """
-    if id(value) in copies:
-        return copies[id(value)][1]
-    if type(value) is Number:
-        return value.value
-    if id(value) in within:
-        return value
-    within |= {id(value)}
-    if isinstance(value, tuple):
-        items = [_plain(item, copies, within) for item in value]
-        changed = any(a is not b for a, b in zip(items, value, strict=True))
-        return value if not changed else type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if isinstance(value, list | dict):
-        for key, item in enumerate(value) if isinstance(value, list) else [*value.items()]:
-            if (plain := _plain(item, copies, within)) is not item:
-                value[key] = plain
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for name, item in [*vars(value).items()]:
-            if (plain := _plain(item, copies, within)) is not item:
-                object.__setattr__(value, name, plain)
-    return value

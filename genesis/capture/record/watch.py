@@ -12,18 +12,16 @@ import gc
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Iterable
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
 
 from genesis.amp.grad_scaler import GradScaler
 from genesis.autograd.grad_manager import GradManager
 from genesis.capture.guards.known_functions import is_known_function, is_known_module
 from genesis.capture.guards.opcodes import ASKING, binds, names_in
-from genesis.capture.guards.python_state import UNKNOWN, Guards
+from genesis.capture.guards.python_state import UNKNOWN
 from genesis.capture.record.computed_names import UNCERTAIN, passed
 from genesis.capture.record.origins import LIBRARY, origin_of, origins
-from genesis.ir.annotations import Options
+from genesis.capture.record.recorder import Recorder
 from genesis.ir.replayable import is_replayable
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.runtime.profile_hook import profile_hook
@@ -47,18 +45,16 @@ _RETURN_NEW = {"__new__", "__newobj__", "_make"}  # those of named tuples have t
 class Watch:
     """A context in which this thread's calls are watched."""
 
-    def __init__(
-        self, guards: Guards, refuse: Callable[[str], None], schedule: Callable[[LRScheduler, Options], None],
-        given: Iterable[tuple[str, Any, Any]] = (),
-    ) -> None:
-        self._guards = guards
-        self._refuse = refuse
-        self._schedule = schedule
-        self._called = guards.seen.called  # names of the library's functions that the user's code may call
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._guards = recorder.guards
+        self._refuse = recorder.refuse
+        self._called = recorder.guards.seen.called  # names of the library's functions that the user's code may call
         self._known: set[CodeType] = set()
+        self._unknown: set[CodeType] = set()  # what is no function of its arguments
         self._owners: set[int] = set()
         # Objects made by the call, and arguments that are compared part by part.
-        self._fresh: dict[int, object] = {id(one): one for _, one, _ in given}
+        self._fresh: dict[int, object] = {id(one): one for _, one, _ in recorder.arguments.containers.values()}
         self._made: set[CodeType] = set()  # code of functions made by the call
         self._away: FrameType | None = None  # of a scheduler's step, which a replay repeats, or a logger: not guarded
         # The user's profiler sees the start of `__enter__` and the end of `__exit__`, and nothing in between.
@@ -98,15 +94,18 @@ class Watch:
                 self._refuse(f"it calls {getattr(argument, '__qualname__', argument)}, {UNKNOWN}")
             if any(argument is function for function in ASKING.values()):
                 self._asks(frame, origin)
-        elif event != "call":
             return
-        elif origin == "standard":
+        if event != "call":
+            return
+        if origin == "standard":
             self._standard(frame, code)
         else:
             if origin != "user" and not is_replayable(code):
                 self._unmarked(frame, code)
             if origin != "genesis" and self._away is None:
                 self._python(frame, code, origin)
+        if origin != "genesis" and (code in self._unknown or not _TELLING.isdisjoint(code.co_names)):
+            self._read_numbers(frame)  # last: before Python 3.13 each look at a frame's variables reads them anew
 
     def _asks(self, frame: FrameType, origin: str) -> None:
         """The user's code, or Python's for it, calls `getattr` or the like: guard what it asks for."""
@@ -139,6 +138,7 @@ class Watch:
         module = frame.f_globals.get("__name__", "")
         if not is_known_module(module, code.co_qualname):
             self._refuse(f"it calls {code.co_name} of {module}, {UNKNOWN}")
+            self._unknown.add(code)
         if module.partition(".")[0] != "numpy":
             self._guards.code(code, True, False)
         if module == "abc":  # virtual subclasses may be registered later
@@ -174,10 +174,6 @@ class Watch:
             of_any = bool(names.owners) and (isinstance(first, ModuleType) or "super" in frame.f_globals)
             self._guards.code(code, origin == "user", of_any)
             self._private(names.foreign if not isinstance(first, Tensor) else names.attributes, origin)
-        # Code that checks types would tell a Number from a number: it gets a plain number, which is then a constant.
-        if "type" in code.co_names or "__class__" in code.co_names:
-            given = frame.f_locals  # once: before Python 3.13 each look at it reads the variables anew
-            given.update({name: plain(value) for name, value in given.items()})
         if code.co_argcount and code.co_varnames[0] in ("self", "cls") and id(first) not in self._owners:
             self._owners.add(id(first))
             if code.co_name in _MAKING:
@@ -186,6 +182,13 @@ class Watch:
                 self._guards.meet(first)
         if origin == "user":
             self._whole(frame, code)
+
+    def _read_numbers(self, frame: FrameType) -> None:
+        """Have the variables of a frame, and what is given, contain plain numbers, which are constant from now on."""
+        if self._recorder.numbers:
+            given, arguments = frame.f_locals, self._recorder.arguments
+            arguments.restore(arguments.read)
+            given.update({name: plain(value, arguments.read) for name, value in given.items()})
 
     def _make(self, value: object) -> None:
         """The call has made `value`, unless it is from before the call: names have led to it then."""
@@ -231,7 +234,7 @@ class Watch:
             return
         if isinstance(owner, LRScheduler) and code.co_name == "step":
             self._away = frame
-            self._schedule(owner, {name: given[name] for name in code.co_varnames[1 : code.co_argcount]})
+            self._recorder.scheduled(owner, {name: given[name] for name in code.co_varnames[1 : code.co_argcount]})
         elif isinstance(owner, GradManager) and code.co_name in _MANAGING and not (
             given.get("retain_graph") or given.get("create_graph")  # then `release` would matter
         ):
@@ -253,6 +256,7 @@ class Watch:
         return caller is not None and origin_of(caller) == "user"
 
 
+_TELLING = {"type", "__class__"}  # code that checks types would tell a Number from a number
 _PRIVATE = {
     name for name in (*vars(Tensor), *Tensor.__annotations__)
     if name.startswith("_") and not (name.startswith("__") and name.endswith("__"))

@@ -1,5 +1,7 @@
 """Numbers within lists, dicts and tuples are data, and these stay the objects that were given."""
 
+import copy
+
 import pytest
 
 import genesis
@@ -76,3 +78,59 @@ def test_what_a_call_returns_or_keeps_is_what_was_given():
         given = (1.5 + k, 2.5)
         value, returned = compiled(HALVES, given)
         assert returned is given is kept.pop() and value.tolist() == (HALVES * (1.5 + k)).tolist()
+
+
+def is_named(given):
+    return 2.0 if given is TUPLE else 1.0
+
+
+@WAYS
+def test_a_branch_that_is_taken_later_compares_the_tuple_that_is_given(dynamic):
+    calls = [lambda k=k, n=n: (n, TUPLE if n else (HALVES, 1.5 + k)) for k, n in enumerate((0, 0, 0, 1, 1, 0, 1))]
+    as_called(lambda n, given: given[0] * given[1] * (is_named(given) if n else 1.0), calls, dynamic)
+
+
+@WAYS
+@pytest.mark.parametrize("kept", [
+    lambda one: (one, "a"), lambda one: {one}, lambda one: [{"a": (one,)}], lambda one: frozenset([one]),
+])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_call_keeps_are_numbers(kept, fails, dynamic):
+    store = []
+
+    def keep(x, given):
+        store.append(kept(given[1] * 2))
+        if fails:
+            raise ValueError(given[1])
+        return x * given[1], kept(given[1])
+
+    compiled = genesis.compile(keep, dynamic=dynamic)
+    for k in range(3):
+        try:
+            found = compiled(HALVES, [HALVES, 1.5 + k])[1]
+        except ValueError as problem:
+            found = kept(*problem.args)
+        assert found == kept(1.5 + k) and type(number_in(found)) is float
+        assert store[-1] == kept(3.0 + 2 * k) and type(number_in(store[-1])) is float
+
+
+def number_in(kept):
+    """The first of all parts of containers that is none."""
+    return kept if isinstance(kept, float) else number_in(next(iter(kept.values() if isinstance(kept, dict) else kept)))
+
+
+def has_type(kept):
+    return 2.0 if type(number_in(kept)) is float and type(kept) is not set else 1.0
+
+
+@WAYS
+@pytest.mark.parametrize("make", [
+    lambda k: [1.5 + k], lambda k: {"a": 1.5 + k}, lambda k: (1.5 + k,), lambda k: {"a": [(1.5 + k,)]},
+])
+def test_code_that_asks_for_types_finds_numbers_in_what_was_given(make, dynamic):
+    def of_type(given, kept):
+        if type(given) is list:
+            given.append(1.0)
+        return HALVES * number_in(given) * has_type(given) * (2.0 if copy.copy(kept) is kept else 1.0)
+
+    as_called(of_type, [lambda k=k: (make(k), 2.5 + k) for k in range(4)], dynamic)
