@@ -44,7 +44,7 @@ class Symbols:
         self.bounds: list[Bounds] = []
         self.lines: list[str] = []
         self.effects: list[str] = []
-        self.constants: dict[str, Any] = {}
+        self.constants: dict[str, Any] = {"__name__": __name__}  # of the function
         self._known: dict[str, Any] = {}
         self._is_compiled = False
         self.keys: dict[Any, Any] = {}  # of tables

@@ -165,3 +165,9 @@ def test_a_graph_network_over_random_graphs_trains_as_with_plans_of_its_own(monk
     monkeypatch.setattr(plans, "program_of", lambda trace, key: None)
     genesis.tracing.trie.fresh_roots()
     assert losses() == with_templates
+
+
+def test_code_that_fills_in_is_the_librarys_own():
+    """So that a call in which it runs can be replayed."""
+    fill = Symbols().compiled("size", result="size")
+    assert fill(3) == 3 and fill.__module__ == Symbols.__module__
