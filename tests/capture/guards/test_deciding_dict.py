@@ -90,4 +90,4 @@ def test_replays_compare_neither_the_names_of_all_modules_nor_all_remembered_res
         found = compiled(X)
     finally:
         sys.setprofile(None)
-    assert found.tolist() == [6.0, -12.0] and len(called) < 20
+    assert found.tolist() == [6.0, -12.0] and len(called) < 50
