@@ -67,11 +67,11 @@ def slice_at(layout: Layout, size: int, value: int) -> Slices | None:
     return Slices(rows, ((offset, run, value),))
 
 
-def side_by_side(one: Slices, other: Slices) -> Slices | None:
-    """Both, if none of their columns are the same."""
-    parts = sorted((*one.parts, *other.parts))
-    apart = all(a[0] + a[1] <= b[0] for a, b in pairwise(parts))
-    return Slices(one.rows, tuple(parts)) if apart and one.rows == other.rows else None
+def side_by_side(*several: Slices) -> Slices | None:
+    """All of them, if none of their columns are the same."""
+    parts = sorted([part for slices in several for part in slices.parts])
+    apart = all(a[0] + a[1] <= b[0] for a, b in pairwise(parts)) and len({slices.rows for slices in several}) == 1
+    return Slices(several[0].rows, tuple(parts)) if apart else None
 
 
 def _axis(shape: tuple[int, ...], slices: Slices) -> int | None:

@@ -395,3 +395,10 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+@pytest.mark.parametrize("name", ["i0", "i1"])
+def test_what_grows_beyond_all_numbers_is_infinite_however_far(name):
+    far = np.array([715, 1e3, 1e9, 1e20, 1e300])
+    np.testing.assert_array_equal(elementwise(name, "float64")(far), np.full(5, np.inf))
+    np.testing.assert_array_equal(elementwise(name, "float64")(-far), np.full(5, np.inf if name == "i0" else -np.inf))

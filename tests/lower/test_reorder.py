@@ -41,13 +41,13 @@ becomes
 %1 = input() : float32[4]
 %2 = slice(%0, shape=(2, 2), strides=(4, 1), offset=2) : float32[2, 2]
 %3 = neg(%2) : float32[2, 2]
-%4 = slice(%1, shape=(2, 2), strides=(0, 1), offset=2) : float32[2, 2]
-%5 = add(%3, %4) : float32[2, 2]
-%6 = slice(%0, shape=(2, 2), strides=(4, 1), offset=0) : float32[2, 2]
-%7 = neg(%6) : float32[2, 2]
+%4 = slice(%0, shape=(2, 2), strides=(4, 1), offset=0) : float32[2, 2]
+%5 = neg(%4) : float32[2, 2]
+%6 = slice(%1, shape=(2, 2), strides=(0, 1), offset=2) : float32[2, 2]
+%7 = add(%3, %6) : float32[2, 2]
 %8 = slice(%1, shape=(2, 2), strides=(0, 1), offset=0) : float32[2, 2]
-%9 = add(%7, %8) : float32[2, 2]
-%10 = mul(%5, %9) : float32[2, 2]
+%9 = add(%5, %8) : float32[2, 2]
+%10 = mul(%7, %9) : float32[2, 2]
 return %10
 
 # not what is also read in its own
@@ -78,6 +78,29 @@ return %4
 %9 = mul(%7, %8) : float32[2, 4]
 return %4, %5, %9
 
+# nor in many parts, of which each would be nodes of its own
+%0 = input() : float32[9]
+%1 = exp(%0) : float32[9]
+%2 = slice(%1, shape=(1,), strides=(1,), offset=0) : float32[1]
+%3 = slice(%1, shape=(1,), strides=(1,), offset=1) : float32[1]
+%4 = slice(%1, shape=(1,), strides=(1,), offset=2) : float32[1]
+%5 = slice(%1, shape=(1,), strides=(1,), offset=3) : float32[1]
+%6 = slice(%1, shape=(1,), strides=(1,), offset=4) : float32[1]
+%7 = slice(%1, shape=(1,), strides=(1,), offset=5) : float32[1]
+%8 = slice(%1, shape=(1,), strides=(1,), offset=6) : float32[1]
+%9 = slice(%1, shape=(1,), strides=(1,), offset=7) : float32[1]
+%10 = slice(%1, shape=(1,), strides=(1,), offset=8) : float32[1]
+%11 = log(%2) : float32[1]
+%12 = add(%11, %3) : float32[1]
+%13 = add(%12, %4) : float32[1]
+%14 = add(%13, %5) : float32[1]
+%15 = add(%14, %6) : float32[1]
+%16 = add(%15, %7) : float32[1]
+%17 = add(%16, %8) : float32[1]
+%18 = add(%17, %9) : float32[1]
+%19 = add(%18, %10) : float32[1]
+return %19
+
 # nor where a part of it is read, or a part twice
 %0 = input() : float32[2, 4]
 %1 = exp(%0) : float32[2, 4]
@@ -94,6 +117,16 @@ return %3, %6
 def test_case(claim):
     before, after = CASES[claim]
     assert shown(reorder(parsed(before))) == after
+
+
+def test_chains_of_any_length_are_computed_in_parts():
+    length = 2000
+    steps = [f"%{n + 1} = {('neg', 'exp')[n % 2]}(%{n}) : float32[2, 4]" for n in range(length)]
+    ends = [f"%{length + n} = slice(%{length}, shape=(2, 2), strides=(4, 1), offset={2 * n - 2}) : float32[2, 2]"
+            for n in (1, 2)]
+    last = f"%{length + 3} = add(%{length + 1}, %{length + 2}) : float32[2, 2]\nreturn %{length + 3}"
+    found = reorder(parsed("\n".join(["%0 = input() : float32[2, 4]", *steps, *ends, last])))
+    assert [node.shape for node in found.nodes] == [(2, 4)] + [(2, 2)] * (2 * length + 3)
 
 
 @pytest.mark.parametrize("layers", ["pool", "shuffle", "unshuffle"])

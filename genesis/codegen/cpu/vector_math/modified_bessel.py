@@ -81,7 +81,7 @@ def growing(x: Number, order: int, scaled: bool) -> Number:
     if scaled:
         near = exp(-size) * near
     else:  # e^x far is finite where e^x is not: e^10 is part of the factor
-        far = exp_of_sum(DoubleWord(size - 10.0), far * e**10)
+        far = where(size > 720.0, INFINITY, exp_of_sum(DoubleWord(size - 10.0), far * e**10))
     value = ended(size, where(size <= 8.0, near, far), 0.0 if scaled else INFINITY)
     return copy_sign(value, x) if order else value
 
