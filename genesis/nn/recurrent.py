@@ -61,15 +61,9 @@ class RNNBase(Module, WithGetattr):
             raise ValueError(f"{name}: dropout is a probability, got {dropout}")
         if not 0 <= proj_size < hidden_size:
             raise ValueError(f"{name}: proj_size is {proj_size}; want less than hidden_size, {hidden_size}, or 0 for none")
-        self.mode = mode
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = dropout
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
+        self.bidirectional, self.proj_size = bidirectional, proj_size
         self._shown = proj_size or hidden_size
         self._directions = 2 if bidirectional else 1
         gates = GATES[self.mode] * hidden_size

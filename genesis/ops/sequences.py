@@ -77,7 +77,6 @@ def _shared(name: str, query: Value, x: Value) -> Value:
 
 
 State = tuple[Value, ...]  # a cell's state; its first tensor is the output
-Weights = Sequence[Value | None]  # weight_ih, weight_hh, bias_ih, bias_hh; weight_hr projects the output
 
 
 # ---- the new state, from the gates' input and hidden products ----
@@ -142,12 +141,13 @@ rnn_relu_cell = _cell("rnn_relu_cell", "RNN_RELU", "relu(w_ih @ input + b_ih + w
 # ---- a layer ----
 @composite("recurrent", (), method=False, autocast="low", public=False)
 def recurrent(
-    given: Value, state: State, weights: Weights, mode: str, reverse: bool = False, left: Value | None = None
+    given: Value, state: State, weights: Sequence[Value | None], mode: str, reverse: bool = False, left: Value | None = None
 ) -> State:
     """A layer's outputs (l, n, out) for the gates' input products `given` (l, n, gates), and its state after the last step.
 
-    `weights` are weight_hh, bias_ih, bias_hh and weight_hr. `reverse` goes from the last step to the first. `left` (n,) are the
-    steps that shorter sequences have here: beyond its end a sequence outputs zeros and keeps its state.
+    `weights` are weight_hh, bias_ih, bias_hh and weight_hr, which projects the output. `reverse` goes from the last step to
+    the first. `left` (n,) are the steps that shorter sequences have here: beyond its end a sequence gives zeros, and keeps its
+    state.
     """
     constants = [weight for weight in weights if weight is not None]
     sequences = [given]

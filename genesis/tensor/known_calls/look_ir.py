@@ -19,21 +19,16 @@ begin:
   call void @own(ptr %replays)
   store ptr %trace, ptr %given
   %count = call i64 @PyTuple_Size(ptr %replays)
-next:
-  %k = phi i64 [ 0, %begin ], [ %k.next, %missed ]
-  if i64 %k sge %count: %end
-one:
+  for %k = 0 slt %count:
   %replay = call ptr @PyTuple_GetItem(ptr %replays, i64 %k)
   %answer = call ptr @PyObject_Vectorcall(ptr %replay, ptr %given, i64 1, ptr null)
   drop %answer
   %is.raised = icmp eq ptr %answer, null
   if %is.raised or ptr %answer == %none: %end
-missed:
-  %k.next = add i64 %k, 1
-  br label %next
+  next %k
 end:
-  %ended = phi i64 [ 0, %next ], [ 1, %one ]
-  %failed = phi i1 [ false, %next ], [ %is.raised, %one ]
+  %ended = phi i64 [ 0, %end.k ], [ 1, %do.k ]
+  %failed = phi i1 [ false, %end.k ], [ %is.raised, %do.k ]
   %result = select i1 %failed, i64 -1, i64 %ended
   drop %replays, %trace
   ret i64 %result
@@ -93,25 +88,21 @@ entry:
   %is.last = icmp eq i64 %inner, %rank
   %places = select i1 %is.last, i64 %extent, i64 0
   %list = call ptr @PyList_New(i64 %places) else ret ptr null
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.number, %put ], [ %k.part, %append ]
-  if i64 %k sge %extent: ret ptr %list
+  for %k = 0 slt %extent:
   unless %is.last: %part
   %at = load ptr, ptr %cursor
   %at.next = getelementptr i8, ptr %at, i64 %size
   store ptr %at.next, ptr %cursor
   %number.found = call ptr @number_at(ptr %objects, ptr %dtype, ptr %at) else %fail
-put:
   call i32 @PyList_SetItem(ptr %list, i64 %k, ptr %number.found)
-  %k.number = add i64 %k, 1
-  br label %next
+  br label %next.k
 part:
   %part.list = call ptr @listed(ptr %objects, ptr %shape, i64 %inner, ptr %dtype, i64 %size, ptr %cursor) else %fail
-append:
   %unlisted = call i32 @PyList_Append(ptr %list, ptr %part.list)
   drop %part.list
-  %k.part = add i64 %k, 1
-  if i32 %unlisted != 0: %fail else %next
+  if i32 %unlisted != 0: %fail
+  next %k
+  ret ptr %list
 fail:
   drop %list
   ret ptr null
