@@ -23,7 +23,6 @@ next:
   if i64 %left == 0: %finished
 more:
   if i64 %from ult {KEY}: %temper
-renew:
   call void @llvm.memcpy.p0.p0.i64(ptr %keys, ptr %key, i64 {4 * KEY}, i1 0)
   for %i = 0 ult {KEY} by 8:
   %here.at = getelementptr i32, ptr %keys, i64 %i

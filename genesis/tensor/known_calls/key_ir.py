@@ -26,13 +26,10 @@ define internal ptr @tuple_of(ptr %first, ptr %second, ptr %items, i64 %count) {
   %heads = add i64 %one, %two
   %size = add i64 %heads, %count
   %tuple = call ptr @PyTuple_New(i64 %size) else %fail
-made:
   if %no.first: %next
-put.first:
   call void @own(ptr %first)
   call i32 @PyTuple_SetItem(ptr %tuple, i64 0, ptr %first)
   if %no.second: %next
-put.second:
   call void @own(ptr %second)
   call i32 @PyTuple_SetItem(ptr %tuple, i64 1, ptr %second)
 next:
@@ -56,7 +53,6 @@ define internal ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %o
   %is.list = icmp eq ptr %operation, %none
   %arguments.count = call i64 @PySequence_Size(ptr %arguments)
   if i64 %arguments.count slt 0: ret ptr null
-begin:
   %tokens = alloca ptr, i64 %arguments.count
 
   for %k = 0 slt %arguments.count:

@@ -14,7 +14,6 @@ define internal i64 @flushed(ptr %objects, ptr %array) {
   %no.replays = icmp eq ptr %replays, null
   %is.known = xor i1 %no.replays, true
   unless ptr %done == %false and ptr %closed != %busy and %is.known: ret i64 0
-begin:
   call void @own(ptr %trace)
   call void @own(ptr %replays)
   store ptr %trace, ptr %given

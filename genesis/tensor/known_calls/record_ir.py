@@ -47,7 +47,6 @@ define internal i64 @results_of(ptr %objects, ptr %result) {
   load %objects: ALL_OBJECTS
   %is.tuple = call i32 @PyObject_IsInstance(ptr %result, ptr %tuple.class)
   if i32 %is.tuple != 1: %no
-several:
   %count = call i64 @PyTuple_Size(ptr %result)
   for %k = 0 slt %count:
   %index = call ptr @PyTuple_GetItem(ptr %result, i64 %k)

@@ -64,7 +64,6 @@ RELOCATE
   %flag = load i64, ptr %fault
   if i64 %flag != 0: ret i32 4
   next %l
-finished:
 COPIES
   ret i32 0
 }
