@@ -324,17 +324,6 @@ def randperm(
     return order.requires_grad_() if requires_grad else order
 
 
-def _in_pytorchs_order(weights: Tensor, count: int, replacement: bool, generator: Generator | None) -> Tensor:
-    """PyTorch's `multinomial`, from the same random numbers."""
-    if replacement and count > 1:
-        edges = weights.cumsum(-1)
-        edges = edges / edges[..., -1:]
-        u = drawn("uniform", (*weights.shape[:-1], count), float64, device=weights.device, generator=generator)
-        return call(OPERATIONS["searchsorted"], (edges.double(), u))  # type: ignore[no-any-return]
-    race = weights / weights.new_empty(weights.shape).exponential_(generator=generator)
-    return race.argmax(-1, keepdim=True) if count == 1 else race.topk(count, -1).indices
-
-
 @routed_method
 @takes_out
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
@@ -358,13 +347,16 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     p = weights.double()
     if not reads_forbidden() and not bool((((p >= 0) & (p < inf)).all(-1) & (p.sum(-1) > 0)).all()):
         raise ArgumentError("multinomial: a row of probabilities has infinite, NaN or negative ones, or zeros alone")
-    if stream(p.device, generator) is not None:
-        return _in_pytorchs_order(weights, num_samples, replacement, generator)
-    if replacement:
-        edges = p.cumsum(-1)
-        edges = edges / edges[..., -1:]
+    is_pytorchs = stream(p.device, generator) is not None
+    weights = weights if is_pytorchs else p
+    if replacement and (num_samples > 1 or not is_pytorchs):
+        edges = weights.cumsum(-1)
+        edges = (edges / edges[..., -1:]).double()
         u = drawn("uniform", (*p.shape[:-1], num_samples), float64, device=p.device, generator=generator)
-        return call(OPERATIONS["searchsorted"], (edges, u), {"right": True})  # type: ignore[no-any-return]
+        return call(OPERATIONS["searchsorted"], (edges, u), {"right": not is_pytorchs})  # type: ignore[no-any-return]
+    if is_pytorchs:
+        race = weights / weights.new_empty(weights.shape).exponential_(generator=generator)
+        return race.argmax(-1, keepdim=True) if num_samples == 1 else race.topk(num_samples, -1).indices
     race = -(1 - drawn("uniform", p.shape, float64, device=p.device, generator=generator)).log() / p.clamp(min=1e-300)
     return race.topk(num_samples, -1, False).indices
 
