@@ -161,19 +161,18 @@ def detach(tensor: Tensor) -> Tensor:
     """
     if tensor.__class__ is not Tensor and isinstance(tensor, CompositeTensor):
         return tensor.detach()
-    base = tensor._base
-    array = tensor._array if base is None else array_of(tensor)
+    array = tensor._array if tensor._base is None else array_of(tensor)
     if not array.node.differentiable:
         result = tensor_of(array)
     elif (memory := array.memory) is not None:  # holds no reference to the derivation, so endless loops stay bounded
         result = tensor_of(Array(None, -1, _input_like(array.node), memory))
     else:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
-    root = tensor if base is None else base
+    root = tensor if tensor._base is None else tensor._base
     result._detached = True
     share_storage(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
     if root._origin is None and root._array.node.differentiable:
-        result._base = bare_root(root, result._array if base is None else None)
+        result._base = bare_root(root, result._array if root is tensor else None)
     if tensor.__class__ is not Tensor:
         result.__class__ = result_class(tensor)
     return result

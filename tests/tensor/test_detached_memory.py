@@ -66,6 +66,14 @@ def test_data_given_to_a_result_leaves_the_detached_tensor_as_it_was():
     assert detached.tolist() == before
 
 
+def test_a_view_of_a_result_that_got_other_data_keeps_its_storage():
+    y, _, _ = made(computed, lambda y: y)
+    view = y.reshape(-1)
+    before = view.tolist()
+    y.data = genesis.zeros(2, 2)
+    assert view.detach().tolist() == before
+
+
 def test_a_compiled_write_to_a_result_is_seen():
     def double(y):
         y.mul_(2)
