@@ -15,7 +15,7 @@ import genesis.ops.messages  # and collectives, whose rows come with genesis.dis
 import genesis.optim  # noqa: F401 - whose steps are rows too
 from genesis.ops import OPERATIONS, PRIMITIVES, Operation
 from genesis.ops.layout import LAYOUT_RULES
-from genesis.ops.registry import signature_of
+from genesis.ops.signatures import signature_of
 
 HEAD = """# Operations
 

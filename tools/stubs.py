@@ -29,7 +29,8 @@ import numpy.typing
 from genesis import ops
 from genesis.functions.public_names import function_names
 from genesis.ir.graph import Value
-from genesis.ops import OPERATIONS, Operation, layout, registry
+from genesis.ops import OPERATIONS, Operation, layout
+from genesis.ops import signatures as of_rows
 from genesis.tensor.handle import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -271,11 +272,11 @@ def row_signatures(row: Operation) -> list[Signature]:
     define = inspect.unwrap(row.define)
     scope = vars(layout) | define.__globals__  # rows of views have the parameters of their rules
     parameters = []
-    for p in registry.signature_of(row).parameters.values():
+    for p in of_rows.signature_of(row).parameters.values():
         kind = Value if p.annotation is p.empty and p.default is p.empty else evaluated(p.annotation, scope)
         parameters.append(p.replace(annotation=kind, kind=p.KEYWORD_ONLY if p.name in row.numbers_between else p.kind))
-    operands = frozenset() if len(row.operands) == 1 else registry.operand_names(row)
-    result = evaluated(registry.signature_of(row).return_annotation, scope)
+    operands = frozenset() if len(row.operands) == 1 else of_rows.operand_names(row)
+    result = evaluated(of_rows.signature_of(row).return_annotation, scope)
     result = Value if result is inspect.Signature.empty else result
     if row.name in CHOICES:
         return chosen(Signature(parameters, result, operands), CHOICES[row.name], scope)
@@ -317,7 +318,7 @@ def row_of(name: str, function: Any) -> Operation | None:
 def variants_of(row: Operation, function: Callable[..., Any]) -> list[Signature]:
     """The signatures of a function that is made of a row, with what it takes beside the row's parameters."""
     more = [p.replace(annotation=bool) for p in inspect.signature(function).parameters.values()]
-    more = [p for p in more if p.name not in registry.signature_of(row).parameters]
+    more = [p for p in more if p.name not in of_rows.signature_of(row).parameters]
     return [v._replace(parameters=[*v.parameters, *more]) for v in row_signatures(row)]
 
 

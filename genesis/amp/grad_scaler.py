@@ -11,12 +11,12 @@ import numpy as np
 from genesis.functions.from_data import scalar_tensor
 from genesis.ir.annotations import Options, Tree
 from genesis.ir.dtypes import float16, float32
+from genesis.nn.utils.parameters import update_all
 from genesis.optim.optimizer import Optimizer, State
 from genesis.runtime.devices import DeviceLike
 from genesis.sparse.sparse_tensor import SparseTensor, each_once
 from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import update_all
 from genesis.tensor.modes import device_is_here
 from genesis.tracing.state import recording
 

@@ -10,7 +10,8 @@ import bisect
 from collections.abc import Collection, Iterable
 from operator import itemgetter
 
-from genesis.ops.registry import Operation, operand_names
+from genesis.ops.registry import Operation
+from genesis.ops.signatures import operand_names
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.token import arguments_in, is_number, members_in

@@ -15,9 +15,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ir.unguarded import as_named
 from genesis.lower.bind import UnboundInstruction, bind
-from genesis.lower.group import (
-    COLUMN, FINAL, FULL, ROW, WRITES, Axis, Group, Partition, canonical_map, pattern_of, pull_views,
-)
+from genesis.lower.group import COLUMN, FINAL, FULL, ROW, WRITES, Axis, Group, Partition, canonical_map, pattern_of, pull_views
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import SCANS, InstructionAttrs, Kernel, KernelArg
 from genesis.ops.layout import Layout, layout_in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from itertools import count, takewhile
+from itertools import count, groupby, takewhile
 from typing import Any, Generic, Self, TypeVar
 
 from genesis.nn.members import members_of
@@ -21,8 +21,7 @@ class _Positional(Module):
 
     def __init__(self, modules: Iterable[Module | None]) -> None:
         super().__init__()
-        for module in modules:
-            self.append(module)
+        self.extend(modules)
 
     def append(self, module: Module | None) -> Self:
         """Add `module`, or None instead of one, at the end. Raises TypeError for anything else."""
@@ -150,12 +149,11 @@ class ModuleList(_Positional):
     """
 
     def __repr__(self) -> str:
-        lines, texts = [], [repr(module) for module in self]
-        first = 0
-        for index, text in enumerate(texts):
-            if index + 1 == len(texts) or texts[index + 1] != text:  # consecutive modules with equal text are printed once
-                lines.append(f"({index}): {text}" if first == index else f"({first}-{index}): {index + 1 - first} x {text}")
-                first = index + 1
+        lines, first = [], 0
+        for text, equal in groupby(map(repr, self)):
+            times = len([*equal])
+            lines.append(f"({first}): {text}" if times == 1 else f"({first}-{first + times - 1}): {times} x {text}")
+            first += times
         inner = "\n".join(lines).replace("\n", "\n  ")
         return f"{type(self).__name__}(\n  {inner}\n)" if lines else f"{type(self).__name__}()"
 
@@ -189,12 +187,8 @@ class ParameterList(Module):
         """A line for each parameter."""
         return "\n".join([f"  ({index}): {_described(value)}" for index, value in enumerate(self)])
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __iter__(self) -> Iterator[Any]:
-        attributes = self.__dict__
-        return (attributes[name] for name in takewhile(attributes.__contains__, map(str, count())))
+    def __len__(self) -> int: return len([*self])
+    def __iter__(self) -> Iterator[Any]: return map(self.__dict__.get, takewhile(self.__dict__.__contains__, map(str, count())))
 
     def __getitem__(self, index: int | slice) -> Any:
         chosen = list(self)[index]
@@ -209,17 +203,12 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _described(value: Any, kind: str | None = None) -> str:
-    """A parameter's dtype, or `kind`, and size, as a container prints it; the class of anything else."""
+def _described(value: Any, by_type: bool = False) -> str:
+    """A parameter's dtype, or PyTorch's old tensor class for it, and size; the class of anything else."""
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
-    where = "" if value.device.type == "cpu" else f" ({value.device})"
-    return f"{type(value).__name__} containing: [{kind or repr(value.dtype)} of size {'x'.join(map(str, value.shape))}{where}]"
-
-
-def _kind(value: Any) -> str | None:
-    """PyTorch's old tensor class for a tensor's dtype, which a dictionary prints."""
-    return value.type() if isinstance(value, Tensor) else None
+    where, kind = "" if value.device.type == "cpu" else f" ({value.device})", value.type() if by_type else repr(value.dtype)
+    return f"{type(value).__name__} containing: [{kind} of size {'x'.join(map(str, value.shape))}{where}]"
 
 
 class _Named(Module, Generic[Held]):
@@ -234,10 +223,10 @@ class _Named(Module, Generic[Held]):
         setattr(self, name, value)
 
     def _admitted(self, value: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no _admitted(value), what it holds of what it is given")
+        """What is held of what is given."""
+        return _as_parameter(value)
 
-    def __getitem__(self, name: str) -> Held:
-        return self._held()[name]
+    def __getitem__(self, name: str) -> Held: return self._held()[name]
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
@@ -260,6 +249,11 @@ class _Named(Module, Generic[Held]):
     def items(self) -> ItemsView[str, Held]:
         """(name, value) pairs, in order."""
         return self._held().items()
+
+    def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Add values; they replace those of the same names."""
+        for name, value in dict(values).items():
+            self[name] = value
 
     def clear(self) -> None:
         """Remove all."""
@@ -289,11 +283,6 @@ class ModuleDict(_Named[Module]):
         if modules is not None:  # a subclass's update may use attributes that its constructor sets later
             self.update(modules)
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules; they replace those of the same names."""
-        for name, module in dict(modules).items():
-            self[name] = module
-
     def _admitted(self, value: Any) -> Any:
         if not isinstance(value, Module):
             raise TypeError(f"ModuleDict: wants modules, got {type(value).__name__}")
@@ -317,11 +306,6 @@ class ParameterDict(_Named[Parameter]):
         if parameters is not None:
             self.update(parameters)
 
-    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
-        """Add parameters; they replace those of the same names."""
-        for name, value in dict(parameters).items():
-            self[name] = value
-
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         plain = self._plain - {name} if isinstance(value, Tensor) else self._plain | {name}
@@ -329,14 +313,11 @@ class ParameterDict(_Named[Parameter]):
             self._plain = plain
 
     def extra_repr(self) -> str:
-        return "\n".join([f"  ({name}): {_described(value, _kind(value))}" for name, value in self.items()])
+        return "\n".join([f"  ({name}): {_described(value, by_type=True)}" for name, value in self.items()])
 
     def _held(self) -> dict[str, Any]:
         names = self._parameters.names.keys() | self._plain
         return {name: value for name, value in self.__dict__.items() if name in names}
-
-    def _admitted(self, value: Any) -> Any:
-        return _as_parameter(value)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter of this name; `default` if there is none."""

@@ -9,12 +9,8 @@ from typing import Any
 from genesis.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from genesis.nn.linear import Linear
 from genesis.nn.module import Module
-from genesis.nn.normalization import (
-    BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d,
-)
-from genesis.nn.parameter import (
-    Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin, is_lazy,
-)
+from genesis.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from genesis.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin, is_lazy
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import ref as weakref
 
 from genesis.ir.annotations import Attributes
+from genesis.tensor.handle import Tensor
 
 TABLES = "_parameters", "_buffers", "_modules"
 
@@ -192,3 +193,22 @@ def is_set_by_class(kind: type, name: str) -> bool:
     """Whether a class has a descriptor that handles assignment; a read-only property just hides a parameter."""
     descriptor = getattr(kind, name, None)
     return hasattr(type(descriptor), "__set__") and getattr(descriptor, "fset", descriptor) is not None
+
+
+def check_kind(table: str | None, name: str, value: object) -> None:
+    """Raise TypeError for a value that cannot be a member of the name's table, if it is in one."""
+    if table is None or value is None or (table == "_buffers" and isinstance(value, Tensor)):
+        return
+    kind, want = {"_parameters": ("parameter", "nn.Parameter"), "_buffers": ("buffer", "a tensor"),
+                  "_modules": ("module", "nn.Module")}[table]
+    raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
+
+
+def check_name(module: Any, name: str, what: str, kind: type | None) -> None:
+    """Raise KeyError for a name that a path cannot contain, or one taken or reserved by an attribute of another kind."""
+    if not name or "." in name:
+        raise KeyError(f"{what} name {name!r} is empty or has a '.'; want one part of a path")
+    there = vars(module).get(name)
+    reserved = there is None and any(name in getattr(module, table) for table in TABLES if table != f"_{what}s")
+    if reserved or (there is not None and not (kind is not None and isinstance(there, kind))):
+        raise KeyError(f"attribute {name!r} already exists")

@@ -15,7 +15,8 @@ from genesis.nn.conversion import Convertible
 from genesis.nn.getattr_bases import base_for
 from genesis.nn.hooks import Hooked
 from genesis.nn.members import (
-    TABLES, Members, NonPersistent, forget_member, is_set_by_class, make_member, make_tables, members_of, pairs_of, table_of,
+    TABLES, Members, NonPersistent, check_kind, check_name, forget_member, is_set_by_class, make_member, make_tables,
+    members_of, pairs_of, table_of,
 )
 from genesis.nn.other_states import is_torch_state, take_older_state, take_torch_state
 from genesis.nn.parameter import Buffer, Parameter
@@ -72,7 +73,7 @@ class Module(Hooked, Convertible, Stateful):
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Module):
             if name in members_of(self, "_parameters").names:
-                _check_kind("_parameters", name, value)
+                check_kind("_parameters", name, value)
             make_member(self, "_modules", name, value)
         elif isinstance(value, Parameter) and not is_set_by_class(type(self), name):
             if type(self).register_parameter is _plain_registration:
@@ -88,7 +89,7 @@ class Module(Hooked, Convertible, Stateful):
             if value is not None and (
                 old is None or isinstance(old, Parameter | Module) or (isinstance(old, Tensor) > isinstance(value, Tensor))
             ):
-                _check_kind(table_of(self, name), name, value)
+                check_kind(table_of(self, name), name, value)
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
@@ -119,7 +120,7 @@ class Module(Hooked, Convertible, Stateful):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register `param` as the attribute `name`; None reserves the name."""
-        _check_name(self, name, "parameter", Parameter)
+        check_name(self, name, "parameter", Parameter)
         if not isinstance(param, Parameter | None):
             raise TypeError(f"register_parameter: {name!r} is a {type(param).__name__}; want a Parameter or None")
         make_member(self, "_parameters", name, param)
@@ -135,13 +136,13 @@ class Module(Hooked, Convertible, Stateful):
         """Register `tensor` as the attribute `name`: state that is not learned. It is in the state dict if `persistent`."""
         buffers = members_of(self, "_buffers")
         if name not in buffers.names:
-            _check_name(self, name, "buffer", None)
+            check_name(self, name, "buffer", None)
         make_member(self, "_buffers", name, tensor)
         buffers.names[name] = persistent
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Register `module` as the attribute `name`; None reserves the name."""
-        _check_name(self, name, "module", Module)
+        check_name(self, name, "module", Module)
         if not isinstance(module, Module | None):
             raise TypeError(f"add_module: {name!r} is a {type(module).__name__}; want a Module or None")
         make_member(self, "_modules", name, module)
@@ -215,8 +216,6 @@ class Module(Hooked, Convertible, Stateful):
         >>> [path for path, _ in genesis.nn.Sequential(genesis.nn.ReLU(), genesis.nn.Tanh()).named_modules()]
         ['', '0', '1']
         """
-        if isinstance(memo, str):
-            memo, prefix = None, memo
         seen: set[int] = {id(module) for module in memo or ()}
         for path, module in self._paths(prefix):
             if id(module) not in seen or not remove_duplicate:
@@ -315,8 +314,7 @@ class Module(Hooked, Convertible, Stateful):
 
     def _setting_text(self, name: str) -> str:
         value = getattr(self, name.removeprefix("*"))
-        value = value is not None if name == "bias" else value
-        return repr(value) if name.startswith("*") else f"{name}={value!r}"
+        return repr(value) if name.startswith("*") else f"{name}={value is not None if name == 'bias' else value!r}"
 
     def _get_name(self) -> str:
         """The name that `repr` shows."""
@@ -331,25 +329,6 @@ class Module(Hooked, Convertible, Stateful):
 
 
 _plain_registration = Module.register_parameter
-
-
-def _check_kind(table: str | None, name: str, value: object) -> None:
-    """Raise TypeError for a value that cannot be a member of the name's table, if it is in one."""
-    if table is None or value is None or (table == "_buffers" and isinstance(value, Tensor)):
-        return
-    kind, want = {"_parameters": ("parameter", "nn.Parameter"), "_buffers": ("buffer", "a tensor"),
-                  "_modules": ("module", "nn.Module")}[table]
-    raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
-
-
-def _check_name(module: Module, name: str, what: str, kind: type | None) -> None:
-    """Raise KeyError for a name that a path cannot contain, or one taken or reserved by an attribute of another kind."""
-    if not name or "." in name:
-        raise KeyError(f"{what} name {name!r} is empty or has a '.'; want one part of a path")
-    there = vars(module).get(name)
-    reserved = there is None and any(name in getattr(module, table) for table in TABLES if table != f"_{what}s")
-    if reserved or (there is not None and not (kind is not None and isinstance(there, kind))):
-        raise KeyError(f"attribute {name!r} already exists")
 
 
 def _attribute(module: Module, name: str, kind: type[Kind], what: str) -> Kind:

@@ -11,8 +11,9 @@ from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, attributes_of, plain_classes, users_attributes
+from genesis.tensor.handle import Tensor, attributes_of, plain_classes
 from genesis.tensor.in_place import move_storage
+from genesis.tensor.users_attributes import users_attributes
 from genesis.tensor.views import share_data
 
 
@@ -48,7 +49,8 @@ class Parameter(Tensor):
             self.requires_grad = True
 
     def __repr__(self) -> str:
-        return f"Parameter containing:\n{super().__repr__()}"
+        text = super().__repr__()
+        return f"Parameter containing:\n{text if text.startswith('tensor(') else f'Parameter({text})'}"
 
     def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
         """A parameter with copies of the elements and the user's attributes; as in PyTorch without the gradient."""

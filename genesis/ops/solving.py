@@ -283,9 +283,7 @@ def linalg_slogdet(A: Value) -> SignAndLog:
 def logdet(input: Value) -> Value:
     """The logarithms of the determinants of matrices (.., n, n): NaN where negative, unless they are complex."""
     sign, size = slogdet(input)
-    if sign.dtype.is_complex:
-        return size + log(sign)
-    return where(sign < 0, float("nan"), size)
+    return size + log(sign) if sign.dtype.is_complex else where(sign < 0, float("nan"), size)
 
 
 # ---- the exponential ----

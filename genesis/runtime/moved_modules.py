@@ -13,7 +13,7 @@ MOVED = {
     "genesis.methods.conversion": "genesis.functions.methods.conversion", "genesis.tensor": "genesis.tensor.handle",
     "genesis.variable": "genesis.functions.variable",
     **{f"genesis.{folder}.{old}": f"genesis.{folder}.{new}" for folder, joined in {
-        "ao": {"observers": "fake_quantize"},
+        "ao": {"observers": "fake_quantize"}, "distributed": {"process_group": "ranks", "rendezvous": "schemes"},
         "distributed.tensor": {"dtensor": "sharded_parameter"},
         "distributions": {
             "categorical": "mixture_same_family", "composed": "independent relaxed transformed_distribution",
@@ -21,7 +21,7 @@ MOVED = {
             "counts": "bernoulli", "distribution": "exp_family", "gamma": "beta", "matrices": "multivariate_normal",
             "location_scale": "cauchy folded logistic_normal normal uniform von_mises",
             "transforms": "joined_transforms scalar_transforms"},
-        "nn": {"activation": "piecewise", "loss": "margins"},
+        "nn": {"activation": "piecewise", "loss": "margins", "multi_head": "scaled_attention"},
         "optim": {"adagrad": "adadelta adafactor rmsprop", "adam": "adamax nadam radam sparse_adam", "sgd": "asgd muon rprop"},
         "optim.lr_scheduler": {"cyclic": "cosine", "scheduler": "plateau sequence"},
     }.items() for new, olds in joined.items() for old in olds.split()},

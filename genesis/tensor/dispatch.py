@@ -17,21 +17,13 @@ from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, refuse_number
 from genesis.ir.graph import plain_number
 from genesis.ir.shapes import Shape
-from genesis.ops.registry import OPERATIONS, Operation, in_positions, operand_names
+from genesis.ops.registry import OPERATIONS, Operation
+from genesis.ops.signatures import in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
 from genesis.tensor.handle import (
-    CallArguments,
-    Operand,
-    Tensor,
-    all_pending,
-    from_values,
-    mark_inference,
-    result_class,
-    root_of,
-    spreading,
-    tensor_of,
+    CallArguments, Operand, Tensor, all_pending, from_values, mark_inference, result_class, root_of, spreading, tensor_of,
     tensors_in,
 )
 from genesis.tensor.known_calls.calls import KnownCalls

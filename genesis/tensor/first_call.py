@@ -13,7 +13,8 @@ from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
 from genesis.ops.complex_numbers import refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
-from genesis.ops.registry import Operation, numbers_of, parameter_names
+from genesis.ops.registry import Operation
+from genesis.ops.signatures import numbers_of, parameter_names
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in
 from genesis.tensor.return_types import named
 from genesis.tracing.families import form_of_call

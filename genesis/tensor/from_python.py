@@ -9,16 +9,7 @@ import numpy as np
 
 from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import (
-    NAMED,
-    DType,
-    as_dtype,
-    bool_,
-    dtype_of_scalar,
-    from_numpy_dtype,
-    get_default_dtype,
-    int64,
-    promote,
-    refuse_complex_number,
+    NAMED, DType, as_dtype, bool_, dtype_of_scalar, from_numpy_dtype, get_default_dtype, int64, promote, refuse_complex_number,
     refuse_number,
 )
 from genesis.ir.errors import ArgumentError, DataError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from genesis.ir.annotations import AnyFunction, Attributes
+from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.replayable import replayable_module
@@ -194,11 +194,6 @@ INTERNAL = frozenset({*Tensor.__annotations__, "_gradients", "_source"})  # attr
 def note_result_class(kind: type[Tensor]) -> None:
     """Note that tensors of class `kind` exist, whose operations may return that class."""
     spreading.add(kind)
-
-
-def users_attributes(tensor: Tensor) -> Attributes:
-    """The attributes that a user has set on a tensor, which pickles keep."""
-    return {name: value for name, value in tensor.__dict__.items() if not name.startswith("_")}
 
 
 def result_class(argument: object, otherwise: type[Tensor] = Tensor) -> type[Tensor]:

@@ -18,7 +18,7 @@ from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.bare_root import followed
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of, call, known, moved
+from genesis.tensor.dispatch import array_of, call, known
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, root_of, share_storage, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
 from genesis.tensor.view_memory import is_whole, seen_by
@@ -326,20 +326,6 @@ def in_place(
         change = None if isinstance(value, CompositeTensor) else last_change(value._array)
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
     return write(tensor, value, change)
-
-
-def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list[Tensor]:
-    """Run operation `name` on all `tensors` at once, on the device of the first, and put its last results into them.
-
-    Returns the results before those.
-    """
-    device = array_of(tensors[0]).device
-    results = call(OPERATIONS[name], (moved(tensors, device), *arguments))
-    others = len(results) - len(tensors)
-    for tensor, value in zip(tensors, results[others:], strict=True):
-        own = array_of(tensor).device
-        write(tensor, value if own is device else moved([value], own)[0])
-    return [*results[:others]]
 
 
 def move_storage(tensor: Tensor, value: Tensor) -> None:

@@ -18,7 +18,8 @@ from genesis.runtime.devices import CPU
 from genesis.runtime.memory import Buffer
 from genesis.runtime.shared_file import SharedFile
 from genesis.tensor.from_python import over_buffer
-from genesis.tensor.handle import Tensor, root_of, users_attributes
+from genesis.tensor.handle import Tensor, root_of
+from genesis.tensor.users_attributes import users_attributes
 from genesis.tensor.views import memory_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.tensor_state import EXPOSED

@@ -42,3 +42,8 @@ class UsersAttributes(dict[str, Any]):
         """Remove all."""
         for name in [*self]:
             del self[name]
+
+
+def users_attributes(tensor: Any) -> dict[str, Any]:
+    """The attributes that a user has set on a tensor, which pickles keep."""
+    return {name: value for name, value in tensor.__dict__.items() if not name.startswith("_")}

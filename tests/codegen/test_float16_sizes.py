@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import genesis
-from genesis.ops.registry import OPERATIONS, signature_of
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.signatures import signature_of
 from tests.ops.samples import INTERNAL, is_elementwise
 
 SIZES = (1, 7, 9, 15, 16, 17)

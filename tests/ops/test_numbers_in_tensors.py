@@ -5,7 +5,8 @@ import pytest
 
 import genesis
 from genesis.ops.layout import LAYOUT_RULES
-from genesis.ops.registry import OPERATIONS, numbers_of, signature_of
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.signatures import numbers_of, signature_of
 from tests.ops.checks import convert
 from tests.ops.samples import INTERNAL, samples_of
 

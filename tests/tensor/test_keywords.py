@@ -3,7 +3,8 @@
 import pytest
 
 import genesis
-from genesis.ops.registry import OPERATIONS, in_positions
+from genesis.ops.registry import OPERATIONS
+from genesis.ops.signatures import in_positions
 from genesis.runtime.devices import CPU
 from genesis.tracing.state import thread_state
 from genesis.tracing.token import arguments_in

@@ -8,13 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from genesis.as_torch.stand_ins.tree_nodes import (
-    SERIALIZED,
-    Context,
-    DumpableContext,
-    GetAttrKey,
-    class_named,
-    name_of,
-    register_pytree_node,
+    SERIALIZED, Context, DumpableContext, GetAttrKey, class_named, name_of, register_pytree_node,
 )
 from genesis.as_torch.stand_ins.trees import LeafSpec, TreeSpec
 

@@ -10,16 +10,8 @@ import functools
 import re
 from contextvars import ContextVar
 from types import (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
-    FunctionType,
-    GeneratorType,
-    MappingProxyType,
-    MethodDescriptorType,
-    MethodWrapperType,
-    ModuleType,
-    SimpleNamespace,
-    WrapperDescriptorType,
+    BuiltinFunctionType, ClassMethodDescriptorType, FunctionType, GeneratorType, MappingProxyType, MethodDescriptorType,
+    MethodWrapperType, ModuleType, SimpleNamespace, WrapperDescriptorType,
 )
 
 import numpy as np

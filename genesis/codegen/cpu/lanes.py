@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.partial_stores import has_masked_stores, store_apart, store_first
 from genesis.codegen.cpu.registers import (
-    DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants,
-    element_type, is_varying, with_shape, zero,
+    DOUBLE, FLOATING, I1, I32, I64, MEMORY_TYPE, POINTER, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants, element_type,
+    is_varying, with_shape, zero,
 )
 from genesis.codegen.cpu.vectors import FirstLanes, Vectors, joined
 

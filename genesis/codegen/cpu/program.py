@@ -18,8 +18,7 @@ from genesis.ir.unguarded import maximum, minimum, over, symbols_of
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import Kernel, KernelArg, of_code
 from genesis.lower.schedule import Schedule
-from genesis.lower.stages import PARALLEL_COST
-from genesis.lower.stages import HostCall, Loop, Product, Stage, parts
+from genesis.lower.stages import PARALLEL_COST, HostCall, Loop, Product, Stage, parts
 from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import Device

@@ -8,7 +8,7 @@ from genesis.codegen.cpu.kernel_args import ROOM
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.nest import Nest
 from genesis.codegen.cpu.registers import (
-    DOUBLE, FLOAT, FLOATING, I1, I32, I64, I8, POINTER, REGISTER_TYPE, constants, is_varying,
+    DOUBLE, FLOAT, FLOATING, I1, I8, I32, I64, POINTER, REGISTER_TYPE, constants, is_varying,
 )
 from genesis.codegen.cpu.values import effect, value_of
 

@@ -7,7 +7,7 @@ from functools import partial
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import Code
 from genesis.codegen.cpu.nest import LINE
-from genesis.codegen.cpu.registers import I64, I8, POINTER
+from genesis.codegen.cpu.registers import I8, I64, POINTER
 from genesis.codegen.cpu.tiling import vector_bytes
 from genesis.codegen.cpu.vectors import transposed
 from genesis.runtime.kernel_cache import KernelSource

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.registers import (
-    DOUBLE, FLOAT, I1, I32, I64, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants, element_type, is_floating,
-    is_varying, mangled, scalar_constant, with_shape,
+    DOUBLE, FLOAT, I1, I32, I64, REGISTER_TYPE, SIZE, UNSIGNED, Value, constants, element_type, is_floating, is_varying,
+    mangled, scalar_constant, with_shape,
 )
 from genesis.codegen.cpu.tiling import vector_bytes
 

@@ -6,9 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from genesis.distributed.checkpoint.optimizer_state import Optimizers, flattened, load_by_names, state_by_names
-from genesis.distributed.checkpoint.options import (
-    DEFAULT, StateDictOptions, given_value, is_left_out, own_value, sent_by_rank0,
-)
+from genesis.distributed.checkpoint.options import DEFAULT, StateDictOptions, given_value, is_left_out, own_value, sent_by_rank0
 from genesis.distributed.data_parallel import DistributedDataParallel
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter

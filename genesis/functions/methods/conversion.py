@@ -27,8 +27,9 @@ from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call, known, moved
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, from_values, hold_gradient, method, users_attributes
+from genesis.tensor.handle import Tensor, from_values, hold_gradient, method
 from genesis.tensor.known_calls.calls import KnownCalls
+from genesis.tensor.users_attributes import users_attributes
 from genesis.tensor.views import detach, share_data
 from genesis.tracing.memory import NUMBERS, Memory
 from genesis.tracing.recording_hooks import item_read, reads_forbidden, refuse, values_read

@@ -13,7 +13,8 @@ from genesis.functions.overrides import FUNCTIONS, NUMPY_NAMES, ROUTED, route, r
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.errors import ArgumentTypeError
 from genesis.ops.examples import documented
-from genesis.ops.registry import OPERATIONS, Operation, parameter_names, signature_of
+from genesis.ops.registry import OPERATIONS, Operation
+from genesis.ops.signatures import parameter_names, signature_of
 from genesis.tensor.call_modes import OVERRIDES, PUBLIC, overriding_kinds
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -11,9 +11,9 @@ from genesis.nn.conversion import Convertible
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import SparseTensor, each_once
 from genesis.tensor.composite import differentiated
-from genesis.tensor.dispatch import call
+from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import update_all, write
+from genesis.tensor.in_place import write
 from genesis.tracing.state import recording
 
 Kind = TypeVar("Kind", bound=Convertible)
@@ -22,6 +22,20 @@ Kind = TypeVar("Kind", bound=Convertible)
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     tensors = map(differentiated, (parameters,) if isinstance(parameters, Tensor) else parameters)
     return [each_once(t.grad) if isinstance(t.grad, SparseTensor) else t.grad for t in tensors if t.grad is not None]
+
+
+def update_all(tensors: Sequence[Tensor], name: str, *arguments: object) -> list[Tensor]:
+    """Run operation `name` on all `tensors` at once, on the device of the first, and put its last results into them.
+
+    Returns the results before those.
+    """
+    device = array_of(tensors[0]).device
+    results = call(OPERATIONS[name], (moved(tensors, device), *arguments))
+    others = len(results) - len(tensors)
+    for tensor, value in zip(tensors, results[others:], strict=True):
+        own = array_of(tensor).device
+        write(tensor, value if own is device else moved([value], own)[0])
+    return [*results[:others]]
 
 
 def clip_grad_norm_(

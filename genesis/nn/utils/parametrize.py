@@ -92,14 +92,14 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if isinstance(new, Tensor) else len(new)
         if isinstance(new, Tensor):
-            _fits("right_inverse", new, original, dtype_only=True)
+            _fits("right_inverse", new, original.dtype)
             _put(original, new)
             _register(self, "original", original)
         else:
             for number, tensor in enumerate(new):
                 _register(self, f"original{number}", _learned_as(original, tensor, number))
         if not unsafe:
-            _fits_as("the parametrization", self(), shape, dtype)
+            _fits("the parametrization", self(), dtype, shape)
 
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the computed tensor is `value`. Raises RuntimeError without an inverse."""
@@ -110,14 +110,14 @@ class ParametrizationList(ModuleList):
                     raise RuntimeError(f"{type(module).__name__} has no right_inverse, which assigning to the tensor wants")
                 given = module.right_inverse(given)
             if self.is_tensor:
-                _fits("right_inverse", given, self.original, dtype_only=True)
+                _fits("right_inverse", given, self.original.dtype)
                 _put(self.original, given)
                 return
             if not isinstance(given, Sequence) or len(given) != self.ntensors:
                 raise ValueError(f"right_inverse: wants to return {self.ntensors} tensors, got {type(given).__name__}")
             for number, tensor in enumerate(given):
                 original = getattr(self, f"original{number}")
-                _fits(f"right_inverse: tensor {number}", tensor, original, dtype_only=True)
+                _fits(f"right_inverse: tensor {number}", tensor, original.dtype)
                 _put(original, tensor)
 
     def forward(self) -> Tensor:
@@ -131,11 +131,7 @@ class ParametrizationList(ModuleList):
 
 
 # ---- checks and storage ----
-def _fits(what: str, value: object, like: Tensor, dtype_only: bool = False) -> None:
-    _fits_as(what, value, None if dtype_only else like.shape, like.dtype)
-
-
-def _fits_as(what: str, value: object, shape: Sequence[int] | None, dtype: object) -> None:
+def _fits(what: str, value: object, dtype: object, shape: Sequence[int] | None = None) -> None:
     if not isinstance(value, Tensor):
         raise ValueError(f"{what}: wants to return a tensor, got {type(value).__name__}")
     if value.dtype is not dtype:
@@ -258,13 +254,13 @@ def _try(module: Module, name: str, parametrization: Module) -> None:
     """Raise ValueError where a further parametrization does not keep dtype and shape."""
     before: Tensor = getattr(module, name)
     after = parametrization(before)
-    _fits("the parametrization", after, before)
+    _fits("the parametrization", after, before.dtype, before.shape)
     if hasattr(parametrization, "right_inverse"):
         try:
             back = parametrization.right_inverse(after)
         except NotImplementedError:  # declared, without a rule
             return
-        _fits("right_inverse", back, before)
+        _fits("right_inverse", back, before.dtype, before.shape)
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from genesis.codegen.cpu.ir.functions import Block, Function, Module, Phi, Slot
-from genesis.codegen.cpu.ir.types import Constant, FunctionType, I1, Type, VOID, Value, VectorType
+from genesis.codegen.cpu.ir.types import I1, VOID, Constant, FunctionType, Type, Value, VectorType
 
 _COMPARED = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
 

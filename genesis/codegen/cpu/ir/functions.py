@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.codegen.cpu.ir.types import FunctionType, POINTER, Type, Value
+from genesis.codegen.cpu.ir.types import POINTER, FunctionType, Type, Value
 
 
 class Slot(Value):

@@ -14,7 +14,7 @@ from genesis.codegen.cpu.code import WORD, Code, Variable
 from genesis.codegen.cpu.emitted import emitted, i64, ptr
 from genesis.codegen.cpu.ordering.keys import Loader
 from genesis.codegen.cpu.ordering.radix import Sorting
-from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows
+from genesis.codegen.cpu.ordering.row_kernel import LaunchPlan, RowKernel, Rows
 from genesis.codegen.cpu.registers import I1, I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node

@@ -8,7 +8,7 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD
 from genesis.codegen.cpu.ordering.keys import has_keys
 from genesis.codegen.cpu.ordering.radix import Scratch
-from genesis.codegen.cpu.ordering.row_kernel import RowKernel, LaunchPlan, Rows, aligned
+from genesis.codegen.cpu.ordering.row_kernel import LaunchPlan, RowKernel, Rows, aligned
 from genesis.codegen.cpu.registers import DOUBLE, I1, I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.dtypes import DType

@@ -11,7 +11,7 @@ from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD, Code, Variable
 from genesis.codegen.cpu.emitted import emitted, i64, ptr
 from genesis.codegen.cpu.ordering.radix import Scratch, Sorting
-from genesis.codegen.cpu.ordering.row_kernel import BLOCK, RowKernel, LaunchPlan, Rows, aligned
+from genesis.codegen.cpu.ordering.row_kernel import BLOCK, LaunchPlan, RowKernel, Rows, aligned
 from genesis.codegen.cpu.registers import I1, I64
 from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from genesis.codegen.cpu.vector_math.exponential import LOG_2, exp, exp_of_sum
 from genesis.codegen.cpu.vector_math.number import (
-    INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, DoubleWord, Number, Operand, by_precision, constant, copy_sign,
-    fast_two_sum, fma, polynomial, power_of_two, two_product, two_sum, where,
+    INFINITY, MANTISSA_BITS, NAN, SMALLEST_NORMAL, DoubleWord, Number, Operand, by_precision, constant, copy_sign, fast_two_sum,
+    fma, polynomial, power_of_two, two_product, two_sum, where,
 )
 
 ROOT_HALF_BITS = {"float32": 0x3F3504F3, "float64": 0x3FE6A09E667F3BCD}

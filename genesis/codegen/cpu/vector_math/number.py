@@ -11,10 +11,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.lanes import Lanes
 from genesis.codegen.cpu.registers import UNSIGNED
-from typing import TypeAlias
 
 Operand: TypeAlias = "Number | float | int"
 
