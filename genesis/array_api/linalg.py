@@ -7,10 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from genesis import linalg as _linalg
-from genesis import ops as _ops
-from genesis.array_api.elementwise import together as _together
-from genesis.array_api.elementwise import unary as _unary
+from genesis import linalg as _linalg, ops as _ops
+from genesis.array_api.elementwise import together as _together, unary as _unary
 from genesis.array_api.manipulation import matrix_transpose
 from genesis.array_api.statistical import sum as _sum
 from genesis.ir.dtypes import DType as _DType

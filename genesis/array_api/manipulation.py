@@ -12,8 +12,7 @@ from genesis import ops
 from genesis.array_api.dtypes import common
 from genesis.functions import selection, splitting
 from genesis.functions.from_data import as_tensor
-from genesis.ir.shapes import broadcast_shapes as _broadcast_shapes
-from genesis.ir.shapes import normalize_axis
+from genesis.ir.shapes import broadcast_shapes as _broadcast_shapes, normalize_axis
 from genesis.tensor.handle import Tensor
 
 Axes = int | tuple[int, ...]

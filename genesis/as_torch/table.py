@@ -35,9 +35,7 @@ from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
 from genesis.distributed import fully_sharded, fully_sharded_settings, rendezvous, wrapping
 from genesis.functions.random_draws import drawn_by_host
-from genesis.nn import functional, init, parallel, utils
-from genesis.nn import parameter as nn_parameter
-from genesis.nn import state
+from genesis.nn import functional, init, parallel, parameter as nn_parameter, state, utils
 from genesis.runtime import dlpack
 from genesis.serialization.names import Builder, functions_of
 from genesis.sparse import products

@@ -7,8 +7,7 @@ always go to the open trace, as steps of the trie, so a repeated program finds i
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from operator import attrgetter
 
 from genesis.autograd.derivation import derived_at

@@ -6,8 +6,7 @@ open trace; then Python is called, and derivation continues with its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set as AbstractSet
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple

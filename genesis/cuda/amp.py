@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.amp import GradScaler
-from genesis.amp import autocast as any_autocast
+from genesis.amp import GradScaler, autocast as any_autocast
 from genesis.ir.dtypes import DType, float16
 
 __all__ = ["GradScaler", "autocast"]

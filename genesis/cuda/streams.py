@@ -8,8 +8,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from genesis.cuda.gpus import GpuLike, gpu_of, set_device
-from genesis.cuda.gpus import device as current
+from genesis.cuda.gpus import GpuLike, device as current, gpu_of, set_device
 from genesis.execution.flush import flush
 from genesis.runtime.cuda.memory import GpuMemory
 from genesis.runtime.devices import Device

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, nan
-from math import log as ln
+from math import inf, log as ln, nan
 
 from genesis.distributions import constraints
 from genesis.distributions.composed import Composed

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, nan, pi
-from math import log as ln
+from math import inf, log as ln, nan, pi
 
 from genesis.distributions import constraints
 from genesis.distributions.composed import TransformedDistribution

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import reduce
-from math import inf, nan, pi
-from math import log as ln
+from math import inf, log as ln, nan, pi
 from operator import add
 from typing import Any
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, nan, pi
-from math import log as ln
+from math import inf, log as ln, nan, pi
 from typing import Any, ClassVar
 
 from genesis.distributions import constraints

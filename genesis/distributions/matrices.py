@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import log as ln
-from math import nan, pi
+from math import log as ln, nan, pi
 
 from genesis.distributions import constraints
 from genesis.distributions.declaration import Alternative, Parameter, parameter

@@ -7,8 +7,7 @@ from itertools import accumulate
 from types import FunctionType
 from typing import Any, Generic, TypeVar
 
-from genesis.functions.comparison import broadcast_shapes
-from genesis.functions.comparison import finfo as limits_of
+from genesis.functions.comparison import broadcast_shapes, finfo as limits_of
 from genesis.functions.creation import full, zeros
 from genesis.functions.ranges import tril_indices
 from genesis.functions.selection import where

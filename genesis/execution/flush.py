@@ -26,8 +26,7 @@ from genesis.runtime.memory import Buffer
 from genesis.runtime.plan_cache import REPLAY
 from genesis.runtime.scratch import scratch
 from genesis.runtime.timeline import timeline
-from genesis.tracing.state import leave as leave_trace
-from genesis.tracing.state import thread_state, unflushed
+from genesis.tracing.state import leave as leave_trace, thread_state, unflushed
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace, critical
 
 if TYPE_CHECKING:

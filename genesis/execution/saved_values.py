@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 
 from genesis.ir.graph import Graph, Node
 from genesis.lower.rematerialize import is_quick_product

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-from typing import cast as typed
+from typing import Any, cast as typed
 
 from genesis.execution.plan import Plan
 from genesis.execution.result_words import word_address

@@ -12,8 +12,7 @@ from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import int64
 from genesis.ops.registry import OPERATIONS
-from genesis.sparse.sparse_tensor import SparseTensor
-from genesis.sparse.sparse_tensor import sparse as sparse_tensor
+from genesis.sparse.sparse_tensor import SparseTensor, sparse as sparse_tensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write

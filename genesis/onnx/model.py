@@ -20,8 +20,7 @@ from genesis.onnx.layouts import offsets_of, steps_of
 from genesis.onnx.operators import BITWISE, ELEMENTWISE, LOGICAL, REDUCTIONS, SAME, Operator, operator_of
 from genesis.onnx.unrolled_loops import without_loops
 from genesis.ops.layout import layout_in
-from genesis.shipping import ExportedProgram, ExportError
-from genesis.shipping import export as exported
+from genesis.shipping import ExportedProgram, ExportError, export as exported
 from genesis.shipping.dynamic import Formula
 from genesis.shipping.export import Dynamic
 from genesis.shipping.graph_of_call import short

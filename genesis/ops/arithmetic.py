@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import log as ln
-from math import pi
+from math import log as ln, pi
 
 import numpy as np
 

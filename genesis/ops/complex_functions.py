@@ -5,16 +5,14 @@ Formulas and branch cuts are those of Kahan, "Branch cuts for complex elementary
 
 from __future__ import annotations
 
-from math import inf, nan, pi
-from math import log as ln
+from math import inf, log as ln, nan, pi
 
 from genesis.ir.graph import Value
 from genesis.ops.arithmetic import copysign, hypot
 from genesis.ops.complex_parts import RULES, Parts, over, times
-from genesis.ops.elementwise import abs as modulus
 from genesis.ops.elementwise import (
-    asinh, atan2, cos, cosh, exp, expm1, isfinite, isinf, isnan, log, log1p, maximum, minimum, sin, sinh, sqrt, tan, where,
-    zeros_like,
+    abs as modulus, asinh, atan2, cos, cosh, exp, expm1, isfinite, isinf, isnan, log, log1p, maximum, minimum, sin, sinh, sqrt,
+    tan, where, zeros_like,
 )
 
 _FLAT = {"float32": 9.0, "float64": 19.0}  # above these tanh rounds to 1

@@ -13,8 +13,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import reduced_shape
 from genesis.ops.arithmetic import hypot
 from genesis.ops.contraction import product
-from genesis.ops.elementwise import abs as modulus
-from genesis.ops.elementwise import isfinite, isinf, isnan, where, zeros_like
+from genesis.ops.elementwise import abs as modulus, isfinite, isinf, isnan, where, zeros_like
 from genesis.ops.joining import cat
 from genesis.ops.reduction import reduce_value
 from genesis.ops.registry import cast

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from math import log as ln
-from math import pi
+from math import log as ln, pi
 
 from genesis.ir.dtypes import float64
 from genesis.ir.graph import Value

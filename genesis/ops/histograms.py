@@ -19,8 +19,7 @@ from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import clamp, where
 from genesis.ops.indexing import gather_value, scatter_value
 from genesis.ops.joining import cat
-from genesis.ops.reduction import amax, amin
-from genesis.ops.reduction import sum as sum_of
+from genesis.ops.reduction import amax, amin, sum as sum_of
 from genesis.ops.registry import Reference, cast, composite, expand, primitive
 from genesis.ops.rows import checked
 from genesis.ops.source import iota

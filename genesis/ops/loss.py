@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from math import log as ln
-from math import pi
+from math import log as ln, pi
 from typing import Any, overload
 
 from genesis.ir.annotations import AnyFunction

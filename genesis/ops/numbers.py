@@ -7,10 +7,9 @@ import numpy as np
 from genesis.ir.dtypes import bfloat16, float16, int32
 from genesis.ir.graph import Node, Value
 from genesis.ops.conversion import rewritten, stop_gradient
-from genesis.ops.elementwise import abs as size
-from genesis.ops.elementwise import div as quotient
-from genesis.ops.elementwise import exp2, floor, floor_divide, isnan, maximum, sign, trunc, where
-from genesis.ops.elementwise import round as nearest
+from genesis.ops.elementwise import (
+    abs as size, div as quotient, exp2, floor, floor_divide, isnan, maximum, round as nearest, sign, trunc, where,
+)
 from genesis.ops.registry import as_values, broadcast, cast, composite, primitive, promoted, widened
 from genesis.ops.results import Parts
 from genesis.ops.rows import integral, nonzero_divisor

@@ -22,8 +22,7 @@ from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import log, where
 from genesis.ops.joining import cat
 from genesis.ops.lapack import SINGULAR, failing, lapack
-from genesis.ops.reduction import amax
-from genesis.ops.reduction import sum as summed
+from genesis.ops.reduction import amax, sum as summed
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import SignAndLog
 from genesis.ops.rows import formula

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from math import gamma as gamma_of
-from math import inf, pi
-from math import log as ln
+from math import gamma as gamma_of, inf, log as ln, pi
 from typing import Any
 
 import numpy as np

@@ -15,8 +15,7 @@ from genesis.ir.unguarded import gcd
 from genesis.ops.conversion import rewritten
 from genesis.ops.correlation import block, windows_convolved
 from genesis.ops.layout import Layout, contiguous_layout, layout_in, select_layout, slice_layout, unflatten_layout
-from genesis.ops.registry import OPERATIONS, primitive
-from genesis.ops.registry import expand as expand_value
+from genesis.ops.registry import OPERATIONS, expand as expand_value, primitive
 from genesis.ops.views import (
     forwards, put_reference, put_value, reshape_value, slice_value, view_node, view_reference, view_value,
 )

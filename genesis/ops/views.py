@@ -19,8 +19,7 @@ from genesis.ops.layout import (
     LAYOUT_RULES, Layout, contiguous_layout, diagonal_layout, flip_layout, narrow_layout, permute_layout, slice_layout,
     transpose_layout,
 )
-from genesis.ops.registry import Names, cast, composite
-from genesis.ops.registry import expand as expand_value
+from genesis.ops.registry import Names, cast, composite, expand as expand_value
 
 
 # ---- the primitive ----

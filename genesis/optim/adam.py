@@ -9,8 +9,7 @@ from typing import ClassVar
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import Options
 from genesis.ir.dtypes import float32
-from genesis.ops.elementwise import abs as magnitude
-from genesis.ops.elementwise import maximum, sqrt
+from genesis.ops.elementwise import abs as magnitude, maximum, sqrt
 from genesis.optim.declaration import DeclaredOptimizer, Group, Numbers, State, setting
 from genesis.optim.update_rule import Results, Scalar, Value, average_of, descent, shrunk, update_rule
 from genesis.sparse.sparse_tensor import SparseTensor

@@ -21,8 +21,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.made_methods import made_initializer
 from genesis.ops.signatures import parameter_names
-from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer
-from genesis.optim.optimizer import State as State
+from genesis.optim.optimizer import HINTS, Group, Members, Numbers, Optimizer, State as State
 
 T = TypeVar("T")
 

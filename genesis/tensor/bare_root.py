@@ -91,7 +91,7 @@ def hold_no_derivation(view: Tensor, root: Tensor) -> None:
         view._base = bare_root(root, view._array if whole.memory is None else None)
 
 
-def followed(root: Tensor) -> None:
+def update_bare_root(root: Tensor) -> None:
     """After a change of `root`: have its bare root, if there is one, keep its present values."""
     bare = root._bare_root and root._bare_root()
     if bare is not None:

@@ -16,7 +16,7 @@ from genesis.ops import indexing
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
-from genesis.tensor.bare_root import followed
+from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, known
 from genesis.tensor.handle import CallArguments, Tensor, replace_root, root_of, share_storage, tensor_of
@@ -303,7 +303,7 @@ def _store(root: Tensor, value: Tensor) -> None:
         root._array = value._array
     root._changes += 1
     if root._bare_root is not None:
-        followed(root)
+        update_bare_root(root)
     if value._array.node.differentiable:
         root._requires_grad = True
 

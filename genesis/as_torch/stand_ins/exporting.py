@@ -16,8 +16,7 @@ from genesis.as_torch.stand_ins import tree_text
 from genesis.ir.annotations import Tree
 from genesis.nn.module import Module
 from genesis.pytree import leaves_of, map_tree
-from genesis.shipping import Dim, ExportedProgram, ExportGraphSignature, load_program
-from genesis.shipping import export as exported
+from genesis.shipping import Dim, ExportedProgram, ExportGraphSignature, export as exported, load_program
 from genesis.tensor.handle import Tensor
 
 __all__ = [

@@ -15,7 +15,7 @@ from genesis.execution.result_pool import reusable
 from genesis.ir.dtypes import float32
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.memory import Buffer
-from genesis.tensor.bare_root import followed
+from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Change
 
@@ -47,7 +47,7 @@ def assign(
     news = [*arrays, *versions, *[gradient for _, gradient in graded], *[True] * len(commits)]
     any(map(setattr, [*roots, *roots, *tensors, *commits], names, news))
     for root in roots:
-        followed(root)
+        update_bare_root(root)
 
 
 class _Tensors(NamedTuple):

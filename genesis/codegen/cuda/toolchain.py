@@ -26,8 +26,7 @@ from genesis.ops.rows import from_scipy
 
 if not SIMULATED:
     from cuda.bindings import nvjitlink
-    from numba.cuda import dispatcher
-    from numba.cuda import libdevice as functions_of_nvvm
+    from numba.cuda import dispatcher, libdevice as functions_of_nvvm
     from numba.cuda.extending import intrinsic
 if SIMULATED:
     from numba.cuda.simulator import kernel

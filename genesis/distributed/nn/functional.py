@@ -10,8 +10,7 @@ from typing import Any
 from genesis.distributed.process_group import get_group_rank, group_of
 from genesis.execution.flush import flush_collectives
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ops import collective as rows
-from genesis.ops import messages
+from genesis.ops import collective as rows, messages
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime.cuda.nccl import Communicator, refusal
 from genesis.runtime.devices import CPU, Device

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from genesis.distributed.messages import recv as receive_now
-from genesis.distributed.messages import send as send_now
+from genesis.distributed.messages import recv as receive_now, send as send_now
 from genesis.distributed.nn.functional import recv, send, sendrecv
 from genesis.distributed.process_group import ProcessGroup
 from genesis.functions.from_data import tensor as tensor_from

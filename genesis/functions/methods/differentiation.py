@@ -12,7 +12,7 @@ from genesis.functions.overrides import function, routed_access_method
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.deferred import deferred
-from genesis.tensor.bare_root import followed
+from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.views import detach
@@ -64,7 +64,7 @@ def detach_(self: Tensor) -> Tensor:
         raise RuntimeError("detach_: a view cannot be detached in place; use detach()")
     self._array = array_of(detach(self))
     self._requires_grad = False
-    followed(self)
+    update_bare_root(self)
     return self
 
 

@@ -13,8 +13,7 @@ from genesis.ir.dtypes import FLOATS_OF_8_BITS, NAMED, DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
 from genesis.ir.replayable import replayable
-from genesis.ir.shapes import Shape, normalize_axis
-from genesis.ir.shapes import numel as product
+from genesis.ir.shapes import Shape, normalize_axis, numel as product
 from genesis.runtime.devices import META, Device
 from genesis.tensor.call_modes import OVERRIDES
 from genesis.tensor.dispatch import array_of

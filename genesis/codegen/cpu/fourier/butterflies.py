@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.fourier.roots import roots
 from genesis.codegen.cpu.lanes import Lanes

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 from genesis.codegen.cuda.device.arithmetic import maximum, minimum
 from genesis.codegen.cuda.target import WARP
-from genesis.codegen.cuda.toolchain import Elements, device_function, exchanged
-from genesis.codegen.cuda.toolchain import device as cuda
+from genesis.codegen.cuda.toolchain import Elements, device as cuda, device_function, exchanged
 
 Reduction = Callable[..., float | tuple[float, int]]  # (values, shared arrays) -> the result of all threads
 

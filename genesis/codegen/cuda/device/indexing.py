@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.codegen.cuda.toolchain import Elements, aligned, device_function, set_once
-from genesis.codegen.cuda.toolchain import device as cuda
+from genesis.codegen.cuda.toolchain import Elements, aligned, device as cuda, device_function, set_once
 
 
 @device_function
