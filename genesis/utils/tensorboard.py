@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import sys
 import time
 import zlib
 from collections.abc import Mapping
+from io import BytesIO
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +34,8 @@ try:
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
     from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
     from tensorboard.compat.proto.versions_pb2 import VersionDef
+    from tensorboard.plugins.hparams import api_pb2 as hparams, plugin_data_pb2 as hparams_data
+    from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 except ImportError as missing:
     said = 'genesis.utils.tensorboard: TensorBoard is not installed; python -m pip install "tensorboard>=2.15"'
@@ -85,8 +89,7 @@ class SummaryWriter:
             return
         tensor = TensorProto(double_val=[number], dtype="DT_DOUBLE") if double_precision else TensorProto(
             float_val=[number], dtype="DT_FLOAT")
-        metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
-        self._add(Summary.Value(tag=tag, tensor=tensor, metadata=metadata), global_step, walltime)
+        self._add(Summary.Value(tag=tag, tensor=tensor, metadata=_metadata("scalars")), global_step, walltime)
 
     def add_scalars(
         self, main_tag: str, tag_scalar_dict: Mapping[str, Values], global_step: int | None = None,
@@ -122,18 +125,83 @@ class SummaryWriter:
         image = image.transpose([letters.index(letter) for letter in "HWC"])
         if image.shape[2] not in (1, 3, 4):
             raise ArgumentError(f"add_image: {tag!r} has {image.shape[2]} channels; want 1, 3 or 4")
-        if image.dtype.kind == "f":
-            image = np.clip(image * 255.0 + 0.5, 0, 255)
         height, width, channels = image.shape
-        made = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=_png(image.astype(np.uint8)))
+        made = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=_png(image))
         self._add(Summary.Value(tag=tag, image=made), global_step, walltime)
+
+    def add_images(
+        self, tag: str, img_tensor: Values, global_step: int | None = None, walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:
+        """Images of one size as one, eight in a row."""
+        images = _array(img_tensor)
+        if sorted(dataformats.upper()) != ["C", "H", "N", "W"] or images.ndim != 4:
+            raise ArgumentError(f"add_images: {tag!r} of shape {images.shape} is not laid out as {dataformats!r}: NCHW or NHWC")
+        rows = _in_rows(images.transpose([dataformats.upper().index(letter) for letter in "NHWC"]), 8)
+        self.add_image(tag, rows, global_step, walltime, "HWC")
+
+    def add_figure(
+        self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
+    ) -> None:
+        """A figure of Matplotlib as an image, or a list of them; each is closed afterwards, unless `close` is False."""
+        images = []
+        for each in figure if isinstance(figure, list) else [figure]:
+            each.savefig(data := BytesIO(), format="rgba", dpi=each.dpi, bbox_inches=each.bbox_inches)
+            size = [int(extent) for extent in each.bbox.size]
+            images.append(np.frombuffer(data.getvalue(), np.uint8).reshape(size[1], size[0], 4)[..., :3])
+            if close and (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+                pyplot.close(each)
+        self.add_images(tag, np.stack(images), global_step, walltime, "NHWC")
+
+    def add_pr_curve(
+        self, tag: str, labels: Values, predictions: Values, global_step: int | None = None, num_thresholds: int = 127,
+        weights: Values | None = None, walltime: float | None = None,
+    ) -> None:
+        """Precision and recall of the predictions, from 0 to 1, of binary labels: at 127 thresholds at most."""
+        count, found = min(num_thresholds, 127), []
+        at = np.floor(_array(predictions).reshape(-1) * (count - 1)).astype(np.int64).clip(0, count - 1)
+        positive = _array(labels).reshape(-1).astype(np.float64)
+        for share in positive, 1 - positive:
+            share = share * (1.0 if weights is None else _array(weights).reshape(-1))
+            found.append(np.bincount(at, share, count)[::-1].cumsum()[::-1])  # of predictions from each threshold on
+        true, false = found
+        rows = [true, false, false[0] - false, true[0] - true, true / np.maximum(1e-7, true + false), true / max(1e-7, true[0])]
+        metadata = _metadata("pr_curves", PrCurvePluginData(version=0, num_thresholds=count))
+        tensor = TensorProto(dtype="DT_FLOAT", float_val=np.concatenate(rows).tolist(), tensor_shape=_shape(6, count))
+        self._add(Summary.Value(tag=tag, metadata=metadata, tensor=tensor), global_step, walltime)
+
+    def add_hparams(
+        self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Values],
+        hparam_domain_discrete: Mapping[str, list[Any]] | None = None, run_name: str | None = None,
+        global_step: int | None = None,
+    ) -> None:
+        """A run's settings and its results, as a row of a table; in a folder of its own."""
+        start, infos = hparams_data.SessionStartInfo(), []
+        for name, value in hparam_dict.items():
+            value = value.item() if isinstance(value, Tensor) else value
+            kind, field = ("STRING", "string_value") if isinstance(value, str) else ("FLOAT64", "number_value")
+            info = hparams.HParamInfo(name=name, type=f"DATA_TYPE_{kind}")
+            for choice in (hparam_domain_discrete or {}).get(name, ()):
+                setattr(info.domain_discrete.values.add(), field, choice)
+            if value is not None:
+                setattr(start.hparams[name], field, value)
+                infos.append(info)
+        metrics = [hparams.MetricInfo(name=hparams.MetricName(tag=tag)) for tag in metric_dict]
+        parts = {
+            "experiment": hparams.Experiment(hparam_infos=infos, metric_infos=metrics), "session_start_info": start,
+            "session_end_info": hparams_data.SessionEndInfo(status="STATUS_SUCCESS"),
+        }
+        with SummaryWriter(os.path.join(self.log_dir, run_name or str(time.time()))) as writer:
+            for name, part in parts.items():
+                metadata = _metadata("hparams", hparams_data.HParamsPluginData(**{name: part}))
+                writer._add(Summary.Value(tag=f"_hparams_/{name}", metadata=metadata), global_step, None)
+            for tag, value in metric_dict.items():
+                writer.add_scalar(tag, value, global_step)
 
     def add_text(self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None) -> None:
         """A text, in Markdown."""
-        metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
-        text = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()],
-                           tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]))
-        self._add(Summary.Value(tag=f"{tag}/text_summary", metadata=metadata, tensor=text), global_step, walltime)
+        text = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=_shape(1))
+        self._add(Summary.Value(tag=f"{tag}/text_summary", metadata=_metadata("text"), tensor=text), global_step, walltime)
 
     def add_graph(
         self, model: AnyFunction, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
@@ -175,6 +243,24 @@ class SummaryWriter:
         self._writer.add_event(event)
 
 
+def _metadata(plugin: str, content: Any = None) -> Any:
+    data = b"" if content is None else content.SerializeToString()
+    return SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin, content=data))
+
+
+def _shape(*extents: int) -> Any:
+    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=extent) for extent in extents])
+
+
+def _in_rows(images: np.ndarray, columns: int) -> np.ndarray:
+    """Images (n, height, width, channels) as one, with so many in a row."""
+    count, height, width, channels = images.shape
+    columns = min(count, columns)
+    rows = -(-count // columns)
+    whole = np.pad(images, ((0, rows * columns - count), (0, 0), (0, 0), (0, 0))).reshape(rows, columns, *images.shape[1:])
+    return whole.swapaxes(1, 2).reshape(rows * height, columns * width, channels)
+
+
 def _array(values: Values) -> np.ndarray:
     if not isinstance(values, Tensor):
         return np.asarray(values)
@@ -207,11 +293,12 @@ def _histogram(values: np.ndarray, bins: str | list[float], most: int | None) ->
 
 
 def _png(image: np.ndarray) -> bytes:
-    """PNG (ISO/IEC 15948) of uint8 (height, width, channels)."""
+    """PNG (ISO/IEC 15948) of (height, width, channels): integers of 0 to 255 or floating-point numbers of 0 to 1."""
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     height, width, channels = image.shape
+    image = (np.clip(image * 255.0 + 0.5, 0, 255) if image.dtype.kind == "f" else image).astype(np.uint8)
     rows = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, -1)], axis=1)  # each row unfiltered
     head = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
@@ -229,7 +316,7 @@ def _graph(tensors: list[Tensor]) -> Any:
                 continue
             path = paths.path(trace.scope_of(index)).replace(".", "/")
             names[index] = "/".join(filter(None, (path, f"{node.op}_{index}")))
-            shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=extent) for extent in node.shape])
+            shape = _shape(*node.shape)
             nodes.append(NodeDef(name=names[index], op=node.op, input=[names[i] for i in node.inputs], attr={
                 "_output_shapes": AttrValue(list=AttrValue.ListValue(shape=[shape])),
                 "dtype": AttrValue(s=node.dtype.name.encode()),

@@ -76,6 +76,46 @@ def test_images_hold_their_pixels(tmp_path, layout):
     assert np.array_equal(pixels(found.encoded_image_string, 2), expected.reshape(2, -1))
 
 
+def test_curves_settings_and_grids_are_those_of_pytorchs_writer(tmp_path):
+    draw = np.random.default_rng(0)
+    labels, scores, images = draw.integers(0, 2, 50), draw.random(50, np.float32), draw.random((10, 3, 4, 5), np.float32)
+    for folder, writer, tensor in (("ours", SummaryWriter, genesis.tensor), ("theirs", TorchWriter, torch.tensor)):
+        with writer(str(tmp_path / folder)) as board:
+            board.add_pr_curve("pr", tensor(labels), tensor(scores), 3, num_thresholds=9)
+            board.add_pr_curve("weighted", tensor(labels), tensor(scores), weights=scores)
+            board.add_images("grid", tensor(images), 2)
+            settings, choices = {"lr": 0.5, "deep": True, "name": "a", "none": None}, {"lr": [0.5, 1.0]}
+            board.add_hparams(settings, {"loss": tensor(0.25)}, choices, "run", 4)
+    ours, theirs = read(tmp_path / "ours"), read(tmp_path / "theirs")
+    for tag in ("pr", "weighted"):
+        (mine,), (other,) = ours.Tensors(tag), theirs.Tensors(tag)
+        assert np.allclose(mine.tensor_proto.float_val, other.tensor_proto.float_val) and mine.step == other.step
+        assert mine.tensor_proto.tensor_shape == other.tensor_proto.tensor_shape
+        assert ours.SummaryMetadata(tag) == theirs.SummaryMetadata(tag)
+    (mine,), (other,) = ours.Images("grid"), theirs.Images("grid")
+    assert (mine.height, mine.width) == (other.height, other.width) == (8, 40)
+    expected = np.zeros((2, 8, 3, 4, 5), np.float32)
+    expected.reshape(16, 3, 4, 5)[:10] = images
+    expected = np.round(expected.transpose(0, 3, 1, 4, 2).reshape(8, -1) * 255)
+    assert np.array_equal(pixels(mine.encoded_image_string, 8), expected)
+    ours, theirs = read(tmp_path / "ours" / "run"), read(tmp_path / "theirs" / "run")
+    assert ours.Scalars("loss")[0].value == 0.25 and ours.Scalars("loss")[0].step == 4
+    for tag in ("experiment", "session_start_info", "session_end_info"):
+        assert ours.SummaryMetadata(f"_hparams_/{tag}") == theirs.SummaryMetadata(f"_hparams_/{tag}")
+
+
+def test_figures_are_images(tmp_path):
+    figures = pytest.importorskip("matplotlib.figure")
+    figure = figures.Figure(figsize=(2, 1), dpi=50, facecolor="red")
+    with SummaryWriter(tmp_path) as board:
+        board.add_figure("one", figure, 1)
+        board.add_figure("two", [figure, figure], 1)
+    (found,) = read(tmp_path).Images("one")
+    assert (found.height, found.width) == (50, 100)
+    assert np.array_equal(pixels(found.encoded_image_string, 50), np.tile([255, 0, 0], (50, 100)))
+    assert read(tmp_path).Images("two")[0].width == 200
+
+
 def test_a_graph_is_folded_by_module(tmp_path):
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     before = genesis.debug.stats()["native_calls"]
