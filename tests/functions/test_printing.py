@@ -93,3 +93,12 @@ def test_format_of_a_scalar_is_that_of_its_number():
     assert f"{genesis.tensor(2.0)}" == "2.0"
     assert f"{genesis.tensor(3.14159):.2f}" == "3.14"
     assert f"{genesis.tensor([1, 2])}" == "tensor([1, 2])"
+
+
+def test_tensors_of_derived_classes_show_their_names():
+    texts = []
+    for lib in (genesis, torch):
+        tensor, parameter = type("Kind", (lib.Tensor,), {}), type("Learned", (lib.nn.Parameter,), {})
+        texts.append([repr(lib.ones(2).as_subclass(tensor)), repr(parameter(lib.arange(40.0).reshape(2, 20))),
+                      repr(lib.nn.Parameter(lib.ones(2))), repr(lib.nn.Buffer(lib.ones(2)))])
+    assert texts[0] == texts[1] and texts[0][0] == "Kind([1., 1.])"
