@@ -187,7 +187,7 @@ class ParameterList(Module):
         """A line for each parameter."""
         return "\n".join([f"  ({index}): {_described(value)}" for index, value in enumerate(self)])
 
-    def __len__(self) -> int: return len([*self])
+    def __len__(self) -> int: return sum(1 for _ in self)
     def __iter__(self) -> Iterator[Any]: return map(self.__dict__.get, takewhile(self.__dict__.__contains__, map(str, count())))
 
     def __getitem__(self, index: int | slice) -> Any:

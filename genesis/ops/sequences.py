@@ -124,6 +124,7 @@ def _cell(name: str, mode: str, doc: str) -> Operation:
         found = _CELLS[mode](given, shown, state)
         return found if len(found) > 1 else found[0]
 
+    define.__annotations__ |= dict.fromkeys(("hx", "return"), "State" if mode == "LSTM" else "Value")
     return composite(name, (), method=False, autocast="low", doc=doc)(define)
 
 
