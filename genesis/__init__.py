@@ -18,8 +18,7 @@ from typing import Any as _Any
 from genesis.runtime import loaded_source as _comes_before_all_others  # it notes the time
 # isort: split
 from genesis.runtime import moved_modules as _moved_modules
-from genesis.runtime.references import collector_paused as _collector_paused
-from genesis.runtime.references import grow_old as _grow_old
+from genesis.runtime.references import collector_paused as _collector_paused, grow_old as _grow_old
 
 with _collector_paused():  # imported objects are long-lived
     from genesis.tensor.handle import Tensor
@@ -39,10 +38,9 @@ from genesis.functions.creation import empty, empty_like, full, full_like, ones,
 from genesis.functions.from_data import as_tensor, asarray, from_dlpack, from_numpy, scalar_tensor, tensor
 from genesis.functions.printing import get_printoptions, set_printoptions
 from genesis.functions.ranges import arange, combinations, eye, linspace, logspace, meshgrid, tril_indices, triu_indices
-from genesis.functions.public_names import defined_later as _defined_later
-from genesis.functions.public_names import function_named as _function_named
-from genesis.functions.public_names import function_names as _function_names
-from genesis.functions.public_names import show_in as _show_in
+from genesis.functions.public_names import (
+    defined_later as _defined_later, function_named as _function_named, function_names as _function_names, show_in as _show_in,
+)
 from genesis.functions.selection import (
     argwhere, index_add, index_copy, index_fill, masked_select, nonzero, nonzero_static, put, take, unique,
     where,
@@ -52,22 +50,11 @@ from genesis.functions.splitting import (
     vsplit,
 )
 from genesis.ir.dtypes import (
-    DType, bfloat16, complex32, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
-    float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64,
-    get_default_dtype, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+    DType, DType as dtype, bfloat16, bool_ as bool, complex32, complex32 as chalf, complex64, complex64 as cfloat, complex128,
+    complex128 as cdouble, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16,
+    float16 as half, float32, float32 as float, float64, float64 as double, get_default_dtype, int8, int16, int16 as short,
+    int32, int32 as int, int64, int64 as long, promote as promote_types, uint8, uint16, uint32, uint64,
 )
-from genesis.ir.dtypes import DType as dtype
-from genesis.ir.dtypes import bool_ as bool
-from genesis.ir.dtypes import complex32 as chalf
-from genesis.ir.dtypes import complex64 as cfloat
-from genesis.ir.dtypes import complex128 as cdouble
-from genesis.ir.dtypes import float16 as half
-from genesis.ir.dtypes import float32 as float
-from genesis.ir.dtypes import float64 as double
-from genesis.ir.dtypes import int16 as short
-from genesis.ir.dtypes import int32 as int
-from genesis.ir.dtypes import int64 as long
-from genesis.ir.dtypes import promote as promote_types
 from genesis.ir.made_methods import name_by_place as _name_by_place
 from genesis.ir.replayable import replayable as _replayable
 from genesis.ir.replayable import replayable_modules as _replayable_modules
@@ -82,8 +69,7 @@ from genesis.runtime.determinism import (
     are_deterministic_algorithms_enabled, get_deterministic_debug_mode, is_deterministic_algorithms_warn_only_enabled,
     set_deterministic_debug_mode, use_deterministic_algorithms,
 )
-from genesis.runtime.devices import Device as device
-from genesis.runtime.devices import get_default_device, set_default_device
+from genesis.runtime.devices import Device as device, get_default_device, set_default_device
 from genesis.runtime import gpus as _gpus
 from genesis.runtime.logs import set_logs
 from genesis.runtime.rng import Generator
@@ -91,10 +77,9 @@ from genesis.runtime.number_of_threads import get_num_threads, set_num_threads
 from genesis.sparse.creation import sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_coo_tensor
 from genesis.sparse.creation import sparse_csc_tensor, sparse_csr_tensor
 from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from genesis.tensor.modes import SwitchedModule as _SwitchedModule
 from genesis.tensor.modes import (
-    autocast, enable_grad, inference_mode, is_autocast_enabled, is_grad_enabled, is_inference_mode_enabled, no_grad,
-    set_grad_enabled,
+    SwitchedModule as _SwitchedModule, autocast, enable_grad, inference_mode, is_autocast_enabled, is_grad_enabled,
+    is_inference_mode_enabled, no_grad, set_grad_enabled,
 )
 from genesis.tensor.size import Size
 from genesis.tracing.scopes import named_scope

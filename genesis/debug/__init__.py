@@ -7,8 +7,7 @@ from genesis.debug.costs import MemoryUse, ProgramCost, StageCost, StageTime, Ti
 from genesis.debug.program import LoweredProgram, Recording, program
 from genesis.debug.page import page
 from genesis.execution.flush import FLUSH_HOOKS as on_flush
-from genesis.runtime.counters import reset as reset_stats
-from genesis.runtime.counters import stats
+from genesis.runtime.counters import reset as reset_stats, stats
 
 __all__ = [
     "Explanation", "GradientRecord", "LoweredProgram", "MemoryUse", "ProgramCost", "RecordedGraph", "Recording", "StageCost",

@@ -20,8 +20,7 @@ from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.sparse_layouts import NamedLayout, SparseLayout
-from genesis.nested import rules as _rules
-from genesis.nested import strided_rules as _strided_rules
+from genesis.nested import rules as _rules, strided_rules as _strided_rules
 from genesis.nested.nested_tensor import NestedTensor, jagged, joined, nested
 from genesis.nested.strided_tensor import StridedNestedTensor, strided_of
 from genesis.ops.layout import Layout

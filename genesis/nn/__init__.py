@@ -3,12 +3,10 @@
 # ruff: noqa: F403
 
 from genesis.ir.replayable import replayable_package
-from genesis.nn import flex_attention as flex_attention
-from genesis.nn import functional as functional
-from genesis.nn import grad as grad
-from genesis.nn import init as init
-from genesis.nn import parallel as parallel
-from genesis.nn import utils as utils
+from genesis.nn import (
+    flex_attention as flex_attention, functional as functional, grad as grad, init as init, parallel as parallel,
+    utils as utils,
+)
 from genesis.nn.activation import *
 from genesis.nn.adaptive import *
 from genesis.nn.attention import *
