@@ -180,14 +180,14 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
     plan: Plan | None = trace.step.plans.get(key)
     if plan is None:
         if trace.is_interrupting:  # handlers that interrupt handlers lowering the same trace would never end
-            return uninterrupted(_new_plan, trace, key)
+            return uninterrupted(new_plan, trace, key)
         # The first one loads the compiler, which moves garbage to where no short collection finds it.
         program, plan = _filled_in(trace, key) if plan_cache.entries else (None, None)
         if plan is not None:
             kept_long(partial(_held, trace))
             return plan
         with made_to_last(partial(_held, trace)):
-            return _new_plan(trace, key, program)
+            return new_plan(trace, key, program)
     if plan is not plan_cache.latest:
         plan_cache.note(trace.step.plans, key, plan)
     if plan.asked and plan.flushes >= STORED_AFTER and not trace.is_interrupting:
@@ -199,11 +199,6 @@ def find_plan(trace: Trace, handles: Sequence[Array]) -> Plan:
 
 def _held(trace: Trace) -> int:
     return trace.device.memory.usage().held
-
-
-def keep_plan(trace: Trace, outputs: tuple[int, ...]) -> Plan:
-    """A new plan at the end of the trace: `find_plan` will find it."""
-    return _new_plan(trace, key_of(trace, outputs))
 
 
 def key_of(trace: Trace, outputs: tuple[int, ...]) -> Key:
@@ -220,7 +215,8 @@ def _filled_in(trace: Trace, key: Key) -> tuple[Program | None, Plan | None]:
 
 
 @unwatched
-def _new_plan(trace: Trace, key: Key, program: Program | None = None) -> Plan:
+def new_plan(trace: Trace, key: Key, program: Program | None = None) -> Plan:
+    """A new plan at the end of the trace, where `find_plan` will find it."""
     began = timeline.start()
     outputs, threads, *_ = cast(tuple[Any, ...], key)
     outputs = tuple(dict.fromkeys(outputs))

@@ -46,9 +46,8 @@ def lower_concat(graph: Simplified) -> Simplified:
 def _slice(nodes: Sequence[Node], node: Node) -> Slices | None:
     """The slice of a `put` into zeros that covers the same columns in every row; None for another node."""
     base = nodes[base_of(nodes, node.inputs[0])]
-    if base.op != "constant" or base.attrs["value"] != 0:
-        return None
-    return slice_at(layout_in(node), node.numel, node.inputs[1])
+    is_zero = base.op == "constant" and base.attrs["value"] == 0
+    return slice_at(layout_in(node), node.numel, node.inputs[1]) if is_zero else None
 
 
 def slice_at(layout: Layout, size: int, value: int) -> Slices | None:

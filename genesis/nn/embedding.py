@@ -80,10 +80,8 @@ class Embedding(_Table):
         _freeze: bool = False, device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
 
     def forward(self, input: Tensor) -> Tensor:
         """`input` integers of any shape; one outside the table raises IndexError when evaluated."""
@@ -110,12 +108,8 @@ class EmbeddingBag(_Table):
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
+        self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
+        self.scale_grad_by_freq, self.sparse, self.include_last_offset = scale_grad_by_freq, sparse, include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """`input` (bags, n), or (n,) with the `offsets` at which bags begin; (bags, embedding_dim)."""

@@ -136,7 +136,6 @@ define internal i64 @run_beside_threads(ptr %program, i1 %is.left) {
   %flag = call i64 @run(ptr %program, ptr %interrupted)
   if i64 %flag == RAISED: %ended                    ; as the interpreter's thread
   call void @PyEval_RestoreThread(ptr %thread)
-  br label %ended
 ended:
   store i64 %outer, ptr %under.way
   ret i64 %flag

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.execution.flush import flush
-from genesis.execution.plan import Plan, keep_plan
+from genesis.execution.plan import Plan, key_of, new_plan
 from genesis.ir.graph import Node
 from genesis.runtime.devices import CPU
 from genesis.tracing.families import Step
@@ -38,4 +38,5 @@ class Variant:
 
     def plan(self) -> Plan:
         """Make the plan."""
-        return keep_plan(self._trace([]), tuple(self.values))
+        trace = self._trace([])
+        return new_plan(trace, key_of(trace, tuple(self.values)))

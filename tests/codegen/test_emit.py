@@ -7,7 +7,7 @@ import genesis
 from genesis.codegen.cpu import program
 from genesis.codegen.cpu.emit import emit_kernel
 from genesis.execution import flush
-from genesis.execution.plan import keep_plan, plan_for
+from genesis.execution.plan import key_of, new_plan, plan_for
 from genesis.lower.build import KernelCall
 from genesis.tensor.dispatch import array_of
 
@@ -135,11 +135,11 @@ def test_lanes_are_rows_where_rows_are_short_and_their_elements_are_shared(units
 
 @pytest.fixture
 def every_output_past_the_caches(monkeypatch):
-    def new_plan(trace, handles):  # those made before know the real size
-        return keep_plan(trace, tuple(dict.fromkeys(array.index for array in handles)))
+    def found(trace, handles):  # those made before know the real size
+        return new_plan(trace, key_of(trace, tuple(dict.fromkeys(array.index for array in handles))))
 
     monkeypatch.setattr(program, "cache_bytes", lambda: 0)
-    monkeypatch.setattr(flush, "find_plan", new_plan)
+    monkeypatch.setattr(flush, "find_plan", found)
 
 
 @pytest.mark.usefixtures("every_output_past_the_caches")
