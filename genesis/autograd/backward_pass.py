@@ -176,7 +176,7 @@ def _derivation(roots: Sequence[Tensor]) -> dict[Trace, None]:
         trace = waiting.pop()
         if trace is not None and trace not in found:
             found[trace] = None
-            waiting += [array.trace for array in trace.input_at.values()]
+            waiting += [*[array.trace for array in trace.input_at.values()], *[source for source, _ in trace.backward.copies]]
     return found
 
 

@@ -72,7 +72,9 @@ def forward_values(source: Trace, last: int, trace: Trace, create_graph: bool) -
         raise ReleasedError
     copied: CopiedTrace | None = trace.backward.copies.get((source, create_graph))
     if copied is None or copied.last < last:
-        copied = trace.backward_state().copies[source, create_graph] = _copied(source, trace, last, create_graph)
+        before = {} if copied is None else copied.origins
+        copied = _copied(source, trace, last, create_graph)
+        copied = trace.backward_state().copies[source, create_graph] = copied._replace(origins=before | copied.origins)
     positions = copied.positions
 
     def position(index: int) -> int:
@@ -99,14 +101,16 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> Copie
     entered = tuple(known.items())
 
     def build(graph: Graph, key: Key) -> CopiedTrace:
-        copied = CopiedTrace(last, start, entered, dict(known), set(), set())
+        copied = CopiedTrace(last, start, entered, dict(known), {}, set(), set())
         for index, node in enumerate(source.nodes[: last + 1]):
             needs = read_inputs(node) if is_transient(node) else node.inputs
             if index not in copied.positions and node.op != "input" and all([i in copied.positions for i in needs]):
-                copied.positions[index] = _copy(node, index, needs, copied, graph, create_graph)
+                copied.positions[index] = here = _copy(node, index, needs, copied, graph, create_graph)
+                if create_graph and node.differentiable:
+                    copied.origins[here] = index
         return copied
 
-    copied: CopiedTrace = trace.record(("copy", source.step, last, entered), build).result
+    copied: CopiedTrace = trace.record(("copy", source.step, last, entered, create_graph), build).result
     for index, tensor in source.variables.items():
         if index in copied.positions:
             trace.variables[copied.positions[index]] = tensor

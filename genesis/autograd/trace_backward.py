@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set as AbstractSet
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from genesis.autograd.custom import CustomCall, Deferred
@@ -33,7 +33,7 @@ from genesis.tracing.trie import BYTE_LIMIT
 
 Cotangent = Array | None  # None is ones
 
-_first = itemgetter(0)
+_first, _number = itemgetter(0), attrgetter("number")
 
 
 class GraphCycleError(RuntimeError):
@@ -156,6 +156,12 @@ class TraceBackward:
         self._hooked.add(index)
         self.cotangents[index] = derivable(hooked(self._tensor(index), hooks, self.create_graph), self.create_graph)
 
+    def at_copy(self, index: int, origin: Array) -> None:
+        """The gradient of a copy goes on at its origin, where hooks are: they are to see all of it."""
+        if index in self.cotangents:
+            self.ends[index], self.origins[index] = array_of(self._tensor(index)), origin
+            del self.cotangents[index]
+
     def at_custom(self, custom: CustomCall) -> Waiting | None:
         """Call a custom Function for its inputs' cotangents. It may need an inner pass first."""
         arrived = [index for index in custom.outputs if index in self.cotangents]
@@ -250,7 +256,7 @@ Visit = Callable[[TraceBackward], Waiting | None]
 def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Visit]]:
     """The positions in (`above`, `top`] at which to stop, last first, each with the method to call there."""
     state = trace.backward
-    if not (state.hooks or state.custom_calls or state.node_hooks or thread_state.observers):
+    if not (state.hooks or state.custom_calls or state.node_hooks or state.copies or thread_state.observers):
         return []
     stops: dict[int, Visit] = {
         index: partial(TraceBackward.at_value, index=index) for index in state.hooks if above < index <= top
@@ -267,7 +273,28 @@ def _stops(trace: Trace, above: int, top: int) -> list[tuple[int, Visit]]:
     for index, custom in state.custom_calls.items():
         if index == custom.last and above < index and custom.first <= top:
             stops[index] = partial(TraceBackward.at_custom, custom=custom)
+    for index, origin in _hooked_origins(trace).items():
+        if above < index <= top:
+            stops[index] = partial(TraceBackward.at_copy, index=index, origin=origin)
     return sorted(stops.items(), key=_first, reverse=True)
+
+
+def _hooked_origins(trace: Trace) -> dict[int, Array]:
+    """Position of a copy, for second derivatives, of a value with hooks -> that value."""
+    sources: dict[Trace, dict[int, Array]] = {trace: {}}
+    waiting = [trace]
+    while waiting:
+        found = [source for source, _ in waiting.pop().backward.copies if source not in sources]
+        sources.update((source, {}) for source in found)
+        waiting += found
+    asked: dict[Trace, set[int]] = {}
+    for each in sorted(sources, key=_number):
+        for (source, _), copied in each.backward.copies.items():
+            sources[each].update((here, Array(source, there, source.nodes[there])) for here, there in copied.origins.items()
+                                 if there in asked[source])
+        state = each.backward
+        asked[each] = {*state.hooks, *sources[each], *[i for first in state.node_hooks for i in call_at(each, first)]}
+    return sources[trace]
 
 
 def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bool:

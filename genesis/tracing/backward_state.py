@@ -14,6 +14,7 @@ class CopiedTrace(NamedTuple):
     Attributes:
         entered: (position in the flushed trace, position in the open one) of what was saved; the rest follows from that.
         positions: position in the flushed trace -> position in the open one.
+        origins: position in the open trace of what is derived again -> position in the flushed one.
         shape_only: positions that have a shape but no value: results of collectives, which do not run again, and what
             depends on them.
         regathered: those among them that have a value if transient collectives run again.
@@ -23,6 +24,7 @@ class CopiedTrace(NamedTuple):
     start: int
     entered: tuple[tuple[int, int], ...]
     positions: dict[int, int]
+    origins: dict[int, int]
     shape_only: set[int]
     regathered: set[int]
 

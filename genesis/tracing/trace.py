@@ -190,7 +190,7 @@ class Trace:
             self.backward, self.input_at = FREED, _EMPTY
         if backward is not NOTHING:
             if backward.copies:
-                backward.copies = {}
+                backward.copies = {key: copied for key, copied in backward.copies.items() if copied.origins}
             if not keeps and (customs := backward.custom_calls):
                 for custom in customs.values():
                     custom.end()

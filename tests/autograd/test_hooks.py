@@ -81,6 +81,50 @@ def test_hooks_see_what_torchs_see(program):
     assert ours == theirs
 
 
+@pytest.mark.parametrize("first", ["plain", "custom"])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("looks", [1, 2])
+def test_hooks_of_values_that_a_look_has_dropped_are_asked_in_second_derivatives(looks, when, first):
+    """They are computed again from what was saved; their gradients go on where the hooks are."""
+    def gradients(lib):
+        log = []
+
+        class Square(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, gradient):
+                log.append(gradient.tolist())
+                return gradient * 2 * ctx.saved_tensors[0]
+
+        def hook(gradients):
+            log.append(gradients[0].tolist())
+            return (gradients[0] * abs(gradients[0]),)
+
+        w = lib.tensor([[0.5, -1.0], [1.5, 0.25]], dtype=lib.float64, requires_grad=True)
+        x = (lib.tensor([[0.3, -0.7]], dtype=lib.float64) @ w).tanh()
+        x = (x if first == "plain" else Square.apply(x)) * 2
+        node = x.grad_fn
+        if when == "before":
+            node.register_prehook(hook)
+            x.register_hook(lambda g: hook([g])[0])
+        y = (x * 3 @ w).tanh()
+        del x
+        for _ in range(looks):
+            y.sum().item()
+            (y,) = lib.autograd.grad(y.sum(), w, create_graph=True)
+        if when == "after":
+            node.register_prehook(hook)
+        y.pow(2).sum().backward()
+        return [w.grad.tolist(), *log]
+
+    for ours, theirs in zip(*map(gradients, BOTH), strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))
+
+
 def test_hooks_of_nodes_see_what_torchs_see():
     for got, want in zip(on_nodes(genesis), on_nodes(torch), strict=True):
         torch.testing.assert_close(got, want) if isinstance(want, torch.Tensor) else None
