@@ -71,6 +71,7 @@ def test_a_view_of_a_result_that_got_other_data_keeps_its_storage():
     view = y.reshape(-1)
     before = view.tolist()
     y.data = genesis.zeros(2, 2)
+    assert computed(y).tolist() == [[0.0, 0.0], [0.0, 0.0]]
     assert view.detach().tolist() == before
 
 
