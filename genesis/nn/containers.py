@@ -6,7 +6,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from itertools import count, groupby, takewhile
 from typing import Any, Generic, Self, TypeVar
 
-from genesis.nn.members import members_of
+from genesis.nn.members import pairs_of
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
@@ -60,8 +60,7 @@ class _Positional(Module):
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Any]:
-        attributes = self.__dict__
-        return iter([attributes[name] for name in members_of(self, "_modules").names if name in attributes])
+        return iter([module for _, module in pairs_of(self, "_modules")])
 
     def __getitem__(self, index: int | slice) -> Any: return self._sliced(index) if isinstance(index, slice) else [*self][index]
     def _sliced(self, index: slice) -> Module: return self._of([*self][index])
@@ -184,15 +183,13 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        """A line for each parameter."""
         return "\n".join([f"  ({index}): {_described(value)}" for index, value in enumerate(self)])
 
     def __len__(self) -> int: return sum(1 for _ in self)
     def __iter__(self) -> Iterator[Any]: return map(self.__dict__.get, takewhile(self.__dict__.__contains__, map(str, count())))
 
     def __getitem__(self, index: int | slice) -> Any:
-        chosen = list(self)[index]
-        return ParameterList(chosen) if isinstance(chosen, list) else chosen
+        return ParameterList([*self][index]) if isinstance(index, slice) else [*self][index]
 
     def __setitem__(self, index: int, value: Tensor) -> None:
         setattr(self, str(range(len(self))[index]), _as_parameter(value))
@@ -250,11 +247,6 @@ class _Named(Module, Generic[Held]):
         """(name, value) pairs, in order."""
         return self._held().items()
 
-    def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Add values; they replace those of the same names."""
-        for name, value in dict(values).items():
-            self[name] = value
-
     def clear(self) -> None:
         """Remove all."""
         for name in self.keys():
@@ -283,6 +275,11 @@ class ModuleDict(_Named[Module]):
         if modules is not None:  # a subclass's update may use attributes that its constructor sets later
             self.update(modules)
 
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules; they replace those of the same names."""
+        for name, module in dict(modules).items():
+            self[name] = module
+
     def _admitted(self, value: Any) -> Any:
         if not isinstance(value, Module):
             raise TypeError(f"ModuleDict: wants modules, got {type(value).__name__}")
@@ -305,6 +302,11 @@ class ParameterDict(_Named[Parameter]):
         super().__init__()
         if parameters is not None:
             self.update(parameters)
+
+    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
+        """Add parameters; they replace those of the same names."""
+        for name, value in dict(parameters).items():
+            self[name] = value
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
