@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from genesis.functions.from_data import tensor
@@ -34,7 +35,11 @@ Averages = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]
 # ---- averages ----
 def get_swa_avg_fn() -> Average:
     """The mean of all: averaged + (model - averaged) / (n + 1)."""
-    return lambda averaged, model, n: averaged + (model - averaged) / (n + 1)
+    return _mean
+
+
+def _mean(averaged: Tensor, model: Tensor, n: int) -> Tensor:
+    return averaged + (model - averaged) / (n + 1)
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
@@ -48,23 +53,20 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     return lambda averaged, model, n: decay * averaged + (1 - decay) * model
 
 
-def _of_all(average: Average) -> Averages:
-    def update(averaged: Sequence[Tensor], models: Sequence[Tensor], n: int) -> None:
-        with recording(False) as again, again:
-            for mean, value in zip(averaged, models, strict=True):
-                mean.copy_(average(mean, value, n))
-
-    return update
+def _update_all(average: Average, averaged: Sequence[Tensor], models: Sequence[Tensor], n: int) -> None:
+    with recording(False) as again, again:
+        for mean, value in zip(averaged, models, strict=True):
+            mean.copy_(average(mean, value, n))
 
 
 def get_swa_multi_avg_fn() -> Averages:
     """`get_swa_avg_fn` for lists of tensors, in place."""
-    return _of_all(get_swa_avg_fn())
+    return partial(_update_all, get_swa_avg_fn())
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     """`get_ema_avg_fn` for lists of tensors, in place."""
-    return _of_all(get_ema_avg_fn(decay))
+    return partial(_update_all, get_ema_avg_fn(decay))
 
 
 class AveragedModel(Module):
@@ -98,7 +100,7 @@ class AveragedModel(Module):
             raise ValueError("AveragedModel: got both avg_fn and multi_avg_fn; want one of them")
         self.module = deepcopy(model) if device is None else deepcopy(model).to(device)
         self.register_buffer("n_averaged", tensor(0, device=device))
-        self.multi_avg_fn = multi_avg_fn or _of_all(avg_fn or get_swa_avg_fn())
+        self.multi_avg_fn = multi_avg_fn or partial(_update_all, avg_fn or get_swa_avg_fn())
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Tree:

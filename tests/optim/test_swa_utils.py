@@ -1,5 +1,7 @@
 """Averages of weights, their batch norms and their schedule, beside torch's."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -47,6 +49,17 @@ def test_averages_are_torchs(name):
     for key, value in theirs.items():
         assert_close(ours[key], value, f"{name} {key}", scale=10)
     assert_close(here, there, name, scale=10)
+
+
+def test_averaged_models_are_pickled_as_torchs():
+    for lib in (genesis, torch):
+        model = lib.nn.Linear(1, 1, bias=False)
+        averaged = pickle.loads(pickle.dumps(lib.optim.swa_utils.AveragedModel(model)))
+        for value in (1.0, 4.0):
+            with lib.no_grad():
+                model.weight.fill_(value)
+            averaged.update_parameters(model)
+        assert averaged.module.weight.item() == 2.5
 
 
 @pytest.mark.parametrize("settings", [{}, {"anneal_epochs": 4}, {"anneal_epochs": 3, "anneal_strategy": "linear"},
