@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from collections import OrderedDict, UserDict, UserList, defaultdict
+from collections import OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CellType, FrameType
 from typing import Any
@@ -259,7 +259,11 @@ def _replace(holder: Any, originals: Mapping[int, Any]) -> None:
         holder.update(items)
     elif isinstance(holder, BaseException):
         holder.args = originals.get(id(holder.args), holder.args)
-    owned = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-    for key, item in enumerate(holder) if isinstance(holder, list) else [*owned.items()]:
-        if id(item) in originals:
-            (holder if isinstance(holder, list) else owned)[key] = originals[id(item)]
+    elif isinstance(holder, dict | list | deque):
+        for key, item in [*holder.items()] if isinstance(holder, dict) else enumerate(holder):
+            if id(item) in originals:
+                holder[key] = originals[id(item)]
+    else:
+        for name in (*getattr(holder, "__dict__", ()), *slots_of(type(holder))):
+            if id(item := getattr(holder, name, None)) in originals:
+                object.__setattr__(holder, name, originals[id(item)])

@@ -1,5 +1,6 @@
 """Numbers within lists, dicts and tuples are data, and these stay the objects that were given."""
 
+import collections
 import copy
 
 import pytest
@@ -93,6 +94,7 @@ def test_a_branch_that_is_taken_later_compares_the_tuple_that_is_given(dynamic):
 @WAYS
 @pytest.mark.parametrize("kept", [
     lambda one: (one, "a"), lambda one: {one}, lambda one: [{"a": (one,)}], lambda one: frozenset([one]),
+    lambda one: collections.deque([one]),
 ])
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_a_call_keeps_are_numbers(kept, fails, dynamic):
@@ -134,3 +136,22 @@ def test_code_that_asks_for_types_finds_numbers_in_what_was_given(make, dynamic)
         return HALVES * number_in(given) * has_type(given) * (2.0 if copy.copy(kept) is kept else 1.0)
 
     as_called(of_type, [lambda k=k: (make(k), 2.5 + k) for k in range(4)], dynamic)
+
+
+class Slot:
+    """Something of the user's without a dict."""
+
+    __slots__ = ("value",)
+
+
+def test_an_attribute_without_a_dict_gets_the_number():
+    slot = Slot()
+
+    def keep(x, given):
+        slot.value = given[1] * 2
+        return x * given[1]
+
+    compiled = genesis.compile(keep, dynamic=True)
+    for k in range(3):
+        compiled(HALVES, [HALVES, 1.5 + k])
+        assert type(slot.value) is float and slot.value == 3.0 + 2 * k
