@@ -71,9 +71,10 @@ class BackwardPass:
             if last is not None and trace.number < last.number:
                 break
             wanted = self.wanted.get(trace, {})
-            if retained := trace.backward.retained:
-                wanted = {**{index: tensor for index, to in retained.items() if (tensor := to()) is not None}, **wanted}
             reachable = None if self.reachable is None else self.reachable.get(trace)
+            if retained := trace.backward.retained:
+                wanted = {**{index: tensor for index, to in retained.items() if (tensor := to()) is not None
+                             and (reachable is None or index in reachable)}, **wanted}
             current = TraceBackward(
                 trace, self.pending.pop(trace), frozenset(wanted), self.create_graph, reachable, self.adjoint)
             for waiting in current.steps(above if trace is last else -1):
@@ -181,12 +182,13 @@ def _derivation(roots: Sequence[Tensor]) -> dict[Trace, None]:
 
 
 def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace, AbstractSet[int]] | None:
-    """The positions between `roots` and `wanted`; None if these traces call no Python and have all values.
+    """The positions between `roots` and `wanted`; None if these traces call no Python, retain nothing and have all values.
 
     Other rules need no such bounds: what they write and nobody reads is dropped in lowering.
     """
     reachable: dict[Trace, set[int]] = {trace: set() for trace in _derivation(roots)}
-    bounded = [t.released or s.hooks or s.node_hooks or s.custom_calls for t, s in [(t, t.backward) for t in reachable]]
+    bounded = [t.released or s.hooks or s.node_hooks or s.custom_calls or s.retained
+               for t, s in [(trace, trace.backward) for trace in reachable]]
     if not (any(bounded) or thread_state.observers):
         return None
     for array in map(array_of, wanted):

@@ -336,6 +336,26 @@ def test_gradients_are_kept_by_results_whoever_asks():
         assert y.grad.tolist() == [6, 6] and x.grad is None
 
 
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize("on_the_way", [False, True])
+def test_gradients_are_kept_by_results_on_the_way_to_the_inputs(on_the_way, looks):
+    def kept(lib):
+        a, b = (lib.tensor([value], requires_grad=True) for value in (0.5, 2.0))
+        x = a * 3
+        x.retain_grad()
+        y = x * b
+        if looks:
+            y.item()
+        lib.autograd.grad(y, a if on_the_way else b, retain_graph=True)
+        yield None if x.grad is None else x.grad.tolist()
+        y.backward(inputs=[b], retain_graph=True)
+        yield None if x.grad is None else x.grad.tolist()
+        y.backward()
+        yield x.grad.tolist()
+
+    assert [*kept(genesis)] == [*kept(torch)]
+
+
 @pytest.mark.parametrize(("answer", "error"), [
     ((1,), TypeError), ([1], TypeError), (3, TypeError), (True, TypeError), (genesis.ones(3), RuntimeError)])
 def test_what_is_no_gradient_is_refused(answer, error):
