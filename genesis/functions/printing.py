@@ -185,7 +185,7 @@ def with_suffixes(text: str, suffixes: list[str], starts_line: bool = False, ind
 
 @method
 def __repr__(self: Tensor) -> str:
-    is_own = type(self).__module__.startswith(("genesis.", "torch."))  # its name in programs of PyTorch's
+    is_own = f"{type(self).__module__}.".startswith(("genesis.", "torch."))  # its name in programs of PyTorch's
     prefix = PREFIX if is_own else f"{type(self).__name__}("
     if self.device is META:
         return f"{prefix}..., {', '.join(suffixes(self))})"
