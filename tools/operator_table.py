@@ -31,7 +31,8 @@ HEAD = """# Operations
 def arguments(operation: Operation) -> str:
     """`input, dim=None, *, dtype=None`: the parameters without their types."""
     plain = [
-        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature_of(operation).parameters.values()
+        p.replace(annotation=p.empty, kind=p.KEYWORD_ONLY if p.name in operation.numbers_between else p.kind)
+        for p in signature_of(operation).parameters.values()
     ]
     return str(inspect.Signature(plain))[1:-1]
 
