@@ -32,7 +32,6 @@ DEFERRED = {
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ir/dtypes.py", "ml_dtypes"), ("genesis/runtime/digest.py", "_blake2"), ("genesis/runtime/digest.py", "hashlib"),
     ("genesis/ops/pocketfft.py", "scipy.fft"),
-    ("genesis/ops/products.py", "scipy.sparse"),
     ("genesis/ops/lapack.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg."),
     ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/cuda/gpus.py", "pynvml"),

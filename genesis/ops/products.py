@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,12 @@ from genesis.ops.reduction import sum
 from genesis.ops.registry import broadcast, cast, composite, expand, primitive, promoted, widened
 from genesis.ops.rows import formula
 from genesis.ops.views import reshape_value, view_value
+from genesis.runtime.deferred import deferred
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+else:
+    csr_matrix = deferred("scipy.sparse", "csr_matrix")
 
 
 def _ranked(name: str, *ranks: int, **operands: Value) -> list[Value]:
@@ -239,8 +246,6 @@ def cross(input: Value, other: Value, dim: int | None = None) -> Value:
 def _reference(
     node: Node, pointers: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, dense: np.ndarray
 ) -> np.ndarray:
-    from scipy.sparse import csr_matrix
-
     def product(pointers: np.ndarray, columns: np.ndarray, values: np.ndarray, dense: np.ndarray) -> np.ndarray:
         return csr_matrix((values, columns, pointers), (len(pointers) - 1, len(dense))) @ dense  # type: ignore[no-any-return]
 
