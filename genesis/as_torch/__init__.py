@@ -9,12 +9,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 
-from genesis.as_torch.classes import name_classes, name_stand_ins
+from genesis.as_torch.classes import name_classes, name_stand_ins, show_as
 from genesis.as_torch.constructor import derive_classes, take_sizes, watch_classes
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
-from genesis.as_torch.shown import show_as
 from genesis.as_torch.stand_ins.compilers import compile_modules
 from genesis.autograd.custom import Context
 from genesis.ir.replayable import replayable_package

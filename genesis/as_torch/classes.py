@@ -13,7 +13,13 @@ from pathlib import Path
 
 from genesis.as_torch.finder import look_up
 from genesis.as_torch.table import NAMES
+from genesis.ir.library import Library
 from genesis.ir.made_methods import name_by_place
+from genesis.ir.replayable import replayable, replayable_module
+from genesis.sparse.sparse_tensor import SparseTensor
+from genesis.tensor.handle import Tensor
+from genesis.tensor.return_types import all_return_types
+from genesis.tensor.size import Size
 
 _FILE = Path(__file__).with_name("classes.txt")  # each line has a module of PyTorch and its classes
 
@@ -46,3 +52,24 @@ def name_stand_ins() -> None:
     for path, value in NAMES.items():
         home, _, name = path.rpartition(".")
         name_by_place({name: value}, home)
+
+
+# ---- how values print: `torch.float32` and `torch.Size([2, 3])` ----
+def show_as(library: str) -> None:
+    """Print dtypes and sizes as those of `library`, and make a tensor's shape a Size."""
+    Library.name, Library.strict = library, True
+    for kind in all_return_types:
+        kind.__module__ = f"{library}.return_types"
+    plain = Tensor.shape.fget  # type: ignore[attr-defined]
+
+    @replayable
+    def shape(self: Tensor) -> Size:
+        """The extents."""
+        return Size(plain(self))
+
+    extents = SparseTensor.shape.fget  # type: ignore[attr-defined]
+    SparseTensor.shape = property(lambda self: Size(extents(self)))  # type: ignore[assignment, misc]
+    Tensor.shape = property(shape)  # type: ignore[assignment, misc]
+
+
+replayable_module(__name__)

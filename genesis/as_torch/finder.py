@@ -29,12 +29,16 @@ ABSENT = object()
 
 def is_module(path: str) -> bool:
     """Whether there is a module of that path, in PyTorch or in the table."""
-    return path in modules() or path in MODULES or is_open(path) or path in _packages()
+    return path in modules() or _has_row(path) or is_open(path) or path in _packages()
+
+
+def _has_row(path: str) -> bool:
+    return path in MODULES or f"{path}.*" in MODULES
 
 
 def source_of(path: str) -> Sequence[object]:
     """The objects whose attributes a module exports, in lookup order."""
-    known = MODULES.get(path)
+    known = MODULES.get(path, MODULES.get(f"{path}.*"))
     while known is None and "." in path:
         path = path.rpartition(".")[0]
         known = MODULES.get(f"{path}.*")
@@ -63,7 +67,7 @@ def look_up(path: str, name: str) -> object:
     if known or (path in EVERYTHING and not name.startswith("__")):
         for source in source_of(path):
             value = getattr(source, name, ABSENT)
-            if value is ABSENT or _is_foreign(value) or (path == "torch" and full in MODULES and isfunction(value)):
+            if value is ABSENT or _is_foreign(value) or (path == "torch" and _has_row(full) and isfunction(value)):
                 continue  # `genesis.export` is a function, `torch.export` a module
             return value
     return ABSENT
@@ -79,7 +83,7 @@ def has(sources: Iterable[object], path: str, name: str) -> bool:
     if path == "torch.Tensor":
         return hasattr(COMMON["Tensor"], name)
     full = f"{path}.{name}"
-    return look_up(path, name) is not ABSENT or full in MODULES or (is_module(full) and bool(source_of(full)))
+    return look_up(path, name) is not ABSENT or _has_row(full) or (is_module(full) and bool(source_of(full)))
 
 
 class Door(ModuleType):

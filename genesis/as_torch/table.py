@@ -1,7 +1,7 @@
 """The table of genesis' objects behind each module of PyTorch, and behind single names.
 
-A module exports the attributes of its sources, in order, restricted to PyTorch's names. `path.*` means every submodule. Single
-names take precedence over sources.
+A module exports the attributes of its sources, in order, restricted to PyTorch's names. `path.*` means the path and all its
+submodules. Single names take precedence over sources.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from genesis.as_torch import fx
 from genesis.as_torch.names import modules, names_of
 from genesis.as_torch.stand_ins import (
     accelerators, boards, checkpoints, compilers, decorating, detected, engine, environment, exporting, files, flops, foreach,
-    gpus, hub, launching, libraries, loader_iterators, masked_tensors, measuring, named_tuples, networks, ntuples, operators,
-    overriding, pipes, precision, privates, processes, processor, raw, repositories, spawning, tables_of_times, top,
-    tree_nodes, tree_text, trees, types, weak,
+    gpus, hub, launching, libraries, masked_tensors, measuring, networks, operators, overriding, pipes, precision, privates,
+    processes, processor, raw, repositories, spawning, tables_of_times, top, tree_nodes, trees, types, weak,
 )
 from genesis.as_torch.stand_ins.settings import Settings, no, no_effect, nothing
 from genesis.autograd import hooks
@@ -55,7 +54,6 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.hub": (repositories, hub),
     "torch.utils.model_zoo": (hub,),
     "torch.profiler": (genesis.profiler,),
-    "torch.utils.benchmark": (measuring, tables_of_times),
     "torch.utils.flop_counter": (flops,),
     "torch.utils.weak": (weak,),
     "torch.utils.benchmark.*": (measuring, tables_of_times),
@@ -70,12 +68,10 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.functional": (functional,),
     "torch.nn.init": (init,),
     "torch.utils.data._utils.collate": (data.collate,),
-    "torch.nn.modules": (nn,),
     "torch.nn.modules.*": (nn,),
     "torch.nn.modules.module": (nn, nn.hooks),
-    "torch.nn.modules.utils": (ntuples,),
-    "torch.nn.common_types": (Settings(**networks.COMMON_TYPES), genesis),
-    "torch.nn.backends": (),
+    "torch.nn.modules.utils": (networks,),
+    "torch.nn.common_types": (genesis,),
     "torch.nn.grad": (nn.grad,),
     "torch.nn.parameter": (nn, nn_parameter),
     **{f"torch.nn.parallel{path}": (parallel, nn, distributed) for path in ("", ".distributed")},
@@ -89,14 +85,12 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.nn.utils.weight_norm": (utils.normed_weights,),
     "torch.nn.utils.spectral_norm": (utils.normed_weights,),
     "torch.nn.utils.stateless": (func,),
-    "torch.nn.attention": (),
     "torch.nn.attention.bias": (networks,),
     "torch.nn.attention.experimental": (Settings(),),
     "torch.nn.attention.flex_attention": (nn.flex_attention,),
     **{f"torch.{path}quantization{part}": (ao.quantization,) for path in ("", "ao.") for part in (
         "", ".observer", ".fake_quantize")},
     **{f"torch.{path}nn.quantized.dynamic": (ao.nn.quantized.dynamic,) for path in ("", "ao.")},
-    "torch.optim": (optim,),
     "torch.optim.*": (optim,),
     "torch.optim.lr_scheduler": (optim.lr_scheduler,),
     "torch.optim.swa_utils": (optim.swa_utils,),
@@ -133,14 +127,12 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.distributions.utils": (distributions.utils,),
     "torch.testing": (testing,),
     # ---- data and files ----
-    "torch.utils": (),
-    "torch.utils.data": (data, pipes),
     "torch.utils.data.*": (data, pipes),
     "torch.utils.checkpoint": (checkpoint, checkpoints),
     "torch.utils.dlpack": (genesis, dlpack),
     **{f"torch.utils.tensorboard{path}": (boards,) for path in ("", ".writer")},
     "torch.utils.hooks": (hooks,),
-    "torch.utils._pytree": (trees, tree_nodes, tree_text, named_tuples),
+    "torch.utils._pytree": (trees, tree_nodes),
     "torch.utils._contextlib": (decorating,),
     "torch.serialization": (serialization, files),
     # ---- devices ----
@@ -151,7 +143,6 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.cuda.nvtx": (gpus.ranges,),
     "torch.cuda.profiler": (gpus.profiling,),
     "torch.cuda.nccl": (gpus.communication,),
-    "torch.cuda.amp": (cuda.amp, amp, precision),
     "torch.cuda.amp.*": (cuda.amp, amp, precision),
     "torch.cuda.memory": (cuda,),
     "torch.cuda.random": (cuda,),
@@ -179,17 +170,14 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.distributed.checkpoint.state_dict": (distributed.checkpoint.state_dict,),
     "torch.distributed.checkpoint.stateful": (distributed.checkpoint.stateful,),
     **{f"torch.distributed.tensor{path}": (distributed.tensor,) for path in ("", ".experimental", ".placement_types")},
-    "torch.distributed.tensor.parallel": (distributed.tensor.parallel,),
     "torch.distributed.tensor.parallel.*": (distributed.tensor.parallel,),
     "torch.distributed.algorithms.ddp_comm_hooks.default_hooks": (distributed.communication_hooks,),
     **{f"torch.distributed.nn{path}": (distributed.nn.functional,) for path in ("", ".functional")},
     "torch.distributed.elastic.multiprocessing.errors": (launching,),
     # ---- compilers ----
     "torch.compiler": (compilers,),
-    "torch._dynamo": (compilers,),
     "torch._dynamo.*": (compilers,),
     "torch.jit": (compilers,),
-    "torch.export": (exporting,),
     "torch.export.*": (exporting,),
     "torch.fx": (fx,),
     "torch.fx.graph": (fx.graph, fx),
@@ -212,8 +200,8 @@ EVERYTHING = {  # modules that export all names of their sources
 COMMON: dict[str, Any] = {  # names in many of PyTorch's modules
     "Tensor": Tensor, "Parameter": nn.Parameter, "Module": nn.Module, "Optimizer": optim.Optimizer, "Size": Size,
     "RemovableHandle": hooks.RemovableHandle, "device": genesis.device, "dtype": genesis.dtype,
-    "_single": ntuples._single, "_pair": ntuples._pair, "_triple": ntuples._triple, "_quadruple": ntuples._quadruple,
-    "_ntuple": ntuples._ntuple, "_reverse_repeat_tuple": ntuples._reverse_repeat_tuple,
+    "_single": networks._single, "_pair": networks._pair, "_triple": networks._triple, "_quadruple": networks._quadruple,
+    "_ntuple": networks._ntuple, "_reverse_repeat_tuple": networks._reverse_repeat_tuple,
 }
 
 
@@ -232,8 +220,7 @@ NAMES: dict[str, Any] = {
     "torch.autograd._is_checkpoint_valid": lambda: True,
     "torch.__config__": Settings(show=lambda: "PyTorch's names, of genesis"),
     "torch._subclasses.fake_tensor.is_fake": no,
-    **{f"torch.{home}.kineto_available": no for home in ("profiler", "autograd", "autograd.profiler")},
-    "torch.multiprocessing.spawn": spawning.spawn,
+    "torch.profiler.kineto_available": no,
     "torch._C._log_api_usage_once": nothing,
     "torch.utils._foreach_utils._group_tensors_by_device_and_dtype": privates._group_tensors_by_device_and_dtype,
     "torch.distributed.rpc.api._require_initialized": processes._require_initialized,
@@ -263,7 +250,7 @@ NAMES: dict[str, Any] = {
     "torch._utils._get_device_index": lambda device, optional=False, allow_cpu=False: getattr(device, "index", device) or 0,
     **privates.TYPES,
     **detected.NAMES,
-    **loader_iterators.NAMES,
+    **pipes.NAMES,
     **{f"torch.{name}": function for name, function in foreach.FOREACH.items()},
     **{f"torch.nn.modules.{path}": kind for path, kind in privates.BASES.items()},
     **{f"torch.fx.graph_module.{name}": getattr(fx.graph_module, name) for name in (
@@ -353,17 +340,14 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.rnn.PackedSequence_": utils.rnn.PackedSequence,
     "torch.nn.utils.rnn.bind": lambda optional, fn: None if optional is None else fn(optional),
     "torch.nn.utils.parametrizations.F": functional,
-    **{f"torch.{path}.is_traceable_wrapper_subclass": privates.is_traceable_wrapper_subclass for path in (
-        "nn.utils.parametrize", "utils._python_dispatch")},
+    "torch.nn.utils.parametrize.is_traceable_wrapper_subclass": privates.is_traceable_wrapper_subclass,
     **{f"torch.nn.utils.parametrize.{q}": no for q in ("get_swap_module_params_on_conversion", "is_opaque_reference_type")},
     "torch.func.functionalize": compilers.returned,
     "torch._jit_internal._copy_to_script_wrapper": compilers.returned,
     "torch.func.debug_unwrap": lambda tensor, *, recurse=True: tensor,
     "torch.jit.Final": compilers.Final,
-    "torch._dynamo.config": compilers.config,
     "torch._inductor.config": _inductor_settings,
     "torch._functorch.config": _functorch_settings,
-    "torch.compiler.config": compilers.config,
     "torch.cuda.default_generators": (),
     **libraries.NAMES,
     "torch.cuda._initialized": False,  # read for the state of GPU generators: there is one for all devices

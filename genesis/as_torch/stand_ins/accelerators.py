@@ -41,9 +41,6 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
 class device_index(cuda.device):
     """A context with another current GPU, by its number; None changes nothing."""
 
-    def __init__(self, device: int | None, /) -> None:
-        super().__init__(device)
-
 
 empty_cache, empty_host_cache = _of_a_gpu(cuda.empty_cache), _of_a_gpu(nothing)  # buffers for copies are two, and stay
 current_device_index, set_device_index = _of_a_gpu(cuda.current_device), _of_a_gpu(cuda.set_device)

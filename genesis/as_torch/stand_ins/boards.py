@@ -1,5 +1,5 @@
 """`torch.utils.tensorboard`; the package is imported when its writer is used."""
 
-from genesis.runtime.lazy_names import LazyNames
+from genesis.runtime.deferred import LazyNames
 
 __getattr__ = LazyNames("genesis.as_torch.stand_ins.boards", {"genesis.utils.tensorboard": "SummaryWriter"})

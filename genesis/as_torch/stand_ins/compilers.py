@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 import genesis
 from genesis.as_torch.stand_ins.optimized import OptimizedModule
-from genesis.as_torch.stand_ins.settings import Settings, always, no, no_effect, nothing
+from genesis.as_torch.stand_ins.settings import Settings, always, itself, no, no_effect, nothing
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
@@ -106,12 +106,7 @@ optimize = always(compile)
 
 
 # ---- torch.jit ----
-def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function or the module itself."""
-    return obj
-
-
-script_if_tracing = optimize_for_inference = freeze = script_method = script
+script = script_if_tracing = optimize_for_inference = freeze = script_method = trace = trace_module = itself
 ignore = unused = export = interface = returned
 is_scripting = is_tracing = no
 class ScriptModule(Module):
@@ -122,16 +117,6 @@ RecursiveScriptModule = ScriptModule
 optimized_execution = fuser = no_effect
 Final = Final
 Error = RuntimeError
-
-
-def trace(func: Any, example_inputs: Any = None, **kwargs: Any) -> Any:
-    """The function or the module itself."""
-    return func
-
-
-def trace_module(mod: Any, inputs: Any = None, **kwargs: Any) -> Any:
-    """The module itself."""
-    return mod
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
@@ -173,9 +158,7 @@ def fork(func: AnyFunction, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-def wait(future: Any) -> Any:
-    """The result of `fork`."""
-    return future
+wait = itself  # of a result of `fork`
 
 
 replayable_module(__name__, but=("compile", "compile_module"))

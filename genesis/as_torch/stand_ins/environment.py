@@ -100,11 +100,7 @@ def from_file(
 
 # ---- questions and settings ----
 is_anomaly_enabled = is_anomaly_check_nan_enabled = anomaly.is_anomaly_enabled  # without a check there is nothing to enable
-
-
-def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
-    """`autograd.set_detect_anomaly`."""
-    genesis.autograd.set_detect_anomaly(mode, check_nan)
+set_anomaly_enabled = genesis.autograd.set_detect_anomaly
 
 
 _low: dict[str, DType] = {"cpu": bfloat16, "cuda": float16}

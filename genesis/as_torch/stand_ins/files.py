@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import genesis
-from genesis.as_torch.stand_ins.settings import always, stored
+from genesis.as_torch.stand_ins.settings import always, itself, stored
 from genesis.functions.methods.inspection import TYPES
 from genesis.functions.methods.storage import TypedStorage
 from genesis.runtime.devices import device_of
@@ -89,9 +89,7 @@ def validate_cuda_device(location: str) -> int:
     return index
 
 
-def normalize_storage_type(storage_type: Any) -> Any:
-    """The class of storages itself."""
-    return storage_type
+normalize_storage_type = itself  # of a class of storages
 
 
 def storage_to_tensor_type(storage: TypedStorage) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from genesis.as_torch.stand_ins.settings import no, nothing
@@ -89,7 +89,6 @@ FUNCTIONAL: dict[str, object] = {
     "GRID_SAMPLE_INTERPOLATION_MODES": {"bilinear": 0, "nearest": 1, "bicubic": 2},
     "GRID_SAMPLE_PADDING_MODES": {"zeros": 0, "border": 1, "reflection": 2},
     "assert_int_or_pair": assert_int_or_pair, "boolean_dispatch": boolean_dispatch,
-    "has_torch_function_unary": no, "has_torch_function_variadic": no,
     "reproducibility_notes": {"cudnn_reproducibility_note": _note, "backward_reproducibility_note": _note},
     "tf32_notes": {"tf32_note": "Products of float32 are of float32."},
 }
@@ -98,3 +97,32 @@ ATTENTION: dict[str, object] = {
     "can_use_flash_attention": no, "activate_flash_attention_impl": nothing, "restore_flash_attention_impl": nothing,
     "register_flash_attention_impl": nothing, "current_flash_attention_impl": nothing, "list_flash_attention_impls": lambda: [],
 }
+
+
+# ---- `torch.nn.modules.utils`: a number repeated into a tuple ----
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(x, Iterable) else (x,) * n
+
+    parse.__name__ = name
+    return parse
+
+
+_single, _pair = _ntuple(1, "_single"), _ntuple(2, "_pair")
+_triple, _quadruple = _ntuple(3, "_triple"), _ntuple(4, "_quadruple")
+
+
+def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+    return tuple(x for x in reversed(t) for _ in range(n))
+
+
+def _list_with_default(out_size: list[Any], defaults: list[int]) -> list[int]:
+    if isinstance(out_size, int | tuple | type(None)):
+        return out_size  # type: ignore[return-value]
+    return [default if size is None else size for size, default in zip(out_size, defaults[-len(out_size):], strict=True)]
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Remove `prefix` from the keys that begin with it, in place."""
+    for key in [key for key in state_dict if key.startswith(prefix)]:
+        state_dict[key[len(prefix):]] = state_dict.pop(key)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import genesis
+from genesis.as_torch.stand_ins.networks import COMMON_TYPES
 from genesis.as_torch.stand_ins.settings import always
 from genesis.ir.annotations import AnyFunction
 from genesis.nn import functional, init, normalization
@@ -230,8 +231,6 @@ CHECKS: dict[str, AnyFunction] = {
 }
 
 
-# ---- aliases for annotations ----
-_numbers: Any = int | Sequence[int]
 # ---- the line search of LBFGS ----
 def _strong_wolfe(
     obj_func: AnyFunction, x: Any, t: float, d: Tensor, f: Any, g: Tensor, gtd: Any, c1: float = 1e-4, c2: float = 0.9,
@@ -260,9 +259,7 @@ def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bou
 TYPES: dict[str, Any] = {
     "torch.optim.lbfgs._strong_wolfe": _strong_wolfe, "torch.optim.lbfgs._cubic_interpolate": _cubic_interpolate,
     "torch._vmap_internals._vmap": genesis.func.vmap,
-    **{f"torch.nn.common_types._size_{n}_t": _numbers for n in (*range(1, 7), "any")},
-    **{f"torch.nn.common_types._ratio_{n}_t": float | Sequence[float] for n in (2, 3, "any")},
-    "torch.nn.common_types._tensor_list_t": Tensor | list[Tensor],
+    **{f"torch.nn.common_types.{name}": kind for name, kind in COMMON_TYPES.items()},
     "torch.types._size": Sequence[int], "torch.types._int": int, "torch.types._float": float, "torch.types._bool": bool,
     "torch.types._dtype": genesis.DType, "torch.types._device": genesis.device, "torch.types._TensorOrTensors": Tensor,
     "torch.types.Number": int | float | bool, "torch.types.Device": genesis.device | str | int | None,

@@ -61,12 +61,7 @@ ORDERED = {name: _ordered(name, order) for name, order in {
 
 
 # ---- images ----
-native_channel_shuffle = functional.channel_shuffle
-
-
-def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """`nn.functional.affine_grid`, without a default."""
-    return functional.affine_grid(theta, size, align_corners)  # type: ignore[no-any-return]
+native_channel_shuffle, affine_grid_generator = functional.channel_shuffle, functional.affine_grid
 
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:

@@ -76,4 +76,9 @@ def nothing(*args: Any, **kwargs: Any) -> None:
     """Does nothing."""
 
 
+def itself(*args: Any, **kwargs: Any) -> Any:
+    """The first argument, for what PyTorch makes something else of."""
+    return next(iter((*args, *kwargs.values())))
+
+
 replayable_module(__name__, but=("patch", "stored"))

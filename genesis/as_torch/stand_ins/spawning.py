@@ -109,9 +109,4 @@ def start_processes(
     return None
 
 
-def spawn(
-    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
-    """`start_processes` by the start method "spawn"."""
-    return start_processes(fn, args, nprocs, join, daemon, start_method)
+spawn = start_processes
