@@ -63,7 +63,7 @@ from genesis.random import (
     bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
 )
-from genesis.runtime.lazy_names import LazyNames as _LazyNames
+from genesis.runtime.deferred import LazyNames as _LazyNames
 from genesis.runtime.notebook import fold_tracebacks as _fold_tracebacks
 from genesis.runtime.determinism import (
     are_deterministic_algorithms_enabled, get_deterministic_debug_mode, is_deterministic_algorithms_warn_only_enabled,
@@ -159,7 +159,7 @@ def __dir__() -> list[str]:
 _replayable_modules("genesis", "linalg masked pytree special")
 _replayable_modules("genesis.ir", "shapes sparse_layouts")
 _replayable_modules("genesis.ops", "size_average")
-_replayable_modules("genesis.runtime", "lazy_names")
+_replayable(_LazyNames)
 _replayable_modules(
     "genesis.tensor",
     "complex_parts composite from_python in_memory in_place modes out owned_memory size traced_number transfer "

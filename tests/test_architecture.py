@@ -26,12 +26,12 @@ USERS = {  # modules that users import, and nothing else, lie loose
 # What takes long to import waits until it is asked for: the first kernel to compile, the first graph drawn, a reference's
 # special functions, the data loader's threads, the first CUDA device.
 DEFERRED = {
-    ("genesis/runtime/lazy_names.py", ""), ("genesis/runtime/deferred.py", ""), ("genesis/runtime/moved_modules.py", ""),
+    ("genesis/runtime/deferred.py", ""), ("genesis/runtime/moved_modules.py", ""),
     ("genesis/runtime/machine_code.py", "llvmlite.binding"), ("genesis/runtime/numba_compiler.py", "llvmlite.binding"),
     ("genesis/runtime/numba_compiler.py", "numba.core"), ("genesis/runtime/logs.py", "logging"),
     ("genesis/debug/graph.py", "networkx"), ("genesis/ops/rows.py", "scipy.special"),
     ("genesis/ir/dtypes.py", "ml_dtypes"), ("genesis/runtime/digest.py", "_blake2"), ("genesis/runtime/digest.py", "hashlib"),
-    ("genesis/ops/pocketfft.py", "scipy.fft"),
+    ("genesis/ops/fourier.py", "scipy.fft"),
     ("genesis/ops/lapack.py", "scipy.linalg"), ("genesis/codegen/cpu/lapack/routines.py", "scipy.linalg."),
     ("genesis/ops/solving.py", "scipy.linalg"),
     ("genesis/cuda/gpus.py", "pynvml"),

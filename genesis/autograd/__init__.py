@@ -1,7 +1,7 @@
 """Automatic differentiation: backward as a graph transform, custom Functions, hooks and modes."""
 
 from genesis.ops.derive import NotDifferentiableError
-from genesis.runtime.lazy_names import LazyNames
+from genesis.runtime.deferred import LazyNames
 from genesis.tensor import modes as grad_mode  # by PyTorch's name
 from genesis.tensor.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
 
 from genesis import ops
 from genesis.functions.methods.table import function_of
@@ -20,21 +19,13 @@ from genesis.tensor.handle import Tensor
 _registered: set[str] = set()  # names of users' operations
 _namespaces = [ops]  # modules that export every operation
 _later: list[Callable[[], object]] = []  # imports of modules that define further public functions
-
-
-def defined_later(load: Callable[[], object]) -> None:
-    """Call `load`, which imports modules with public functions, before an unknown name is reported."""
-    _later.append(load)
+defined_later = _later.append  # it is called before an unknown name is reported
+show_in = _namespaces.append  # the module exports the operations that users register
 
 
 def _load() -> None:
     while _later:
         _later.pop()()
-
-
-def show_in(module: ModuleType) -> None:
-    """Make `module` export the operations that users register."""
-    _namespaces.append(module)
 
 
 def function_named(name: str) -> AnyFunction | None:

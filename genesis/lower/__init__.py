@@ -18,18 +18,18 @@ from genesis.lower.group import Decisions
 from genesis.lower.join_batches import join_batches
 from genesis.lower.join_concats import join_concats
 from genesis.lower.join_products import join_products
-from genesis.lower.copies import layout_of
 from genesis.lower.legalize import force_materialized, legalize
 from genesis.lower.lower_concat import lower_concat
+from genesis.lower.operands import layout_of
 from genesis.lower.overlap_collectives import overlap_collectives
 from genesis.lower.pool_first import pool_first
 from genesis.lower.rematerialize import rematerialize
 from genesis.lower.reorder import reorder
 from genesis.lower.rewriting import Simplified, base_of
 from genesis.lower.schedule import Schedule, order
-from genesis.lower.simplify import simplify
 from genesis.lower.share_decompositions import share_decompositions
 from genesis.lower.share_packing import share_packing
+from genesis.lower.simplify import simplify
 from genesis.lower.split_complex import split_complex
 from genesis.lower.target import Target
 from genesis.lower.winograd import winograd

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Node
 from genesis.lower.build import KernelCall, build_group
-from genesis.lower.copies import layout_of
 from genesis.lower.group import Group, Partition
 from genesis.lower.index_map import Unmappable
-from genesis.lower.operands import collapsed_batch, operand_layout, result_layout
+from genesis.lower.operands import collapsed_batch, layout_of, operand_layout, result_layout
 from genesis.lower.rewriting import base_of
 from genesis.lower.stages import Call, HostCall, Matrix, Product, Stage
 from genesis.ops.layout import Layout, contiguous_layout

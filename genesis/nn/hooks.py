@@ -208,9 +208,7 @@ class Hooked:
         """
         return _registered(self._own_hooks().backward_after, hook, hook, prepend)
 
-    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """`register_full_backward_hook`, under its older name."""
-        return self.register_full_backward_hook(hook)
+    register_backward_hook = register_full_backward_hook  # its older name
 
     _forward_pre_hooks = property(
         lambda self: _Registered(self._own_hooks().before, functools.partial(_Before, with_options=False)))

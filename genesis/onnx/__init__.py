@@ -1,6 +1,6 @@
 """ONNX: programs for other runtimes. The package `onnx`, of the extra of that name, writes the files."""
 
-from genesis.runtime.lazy_names import LazyNames
+from genesis.runtime.deferred import LazyNames
 
 __all__ = ["export"]
 __dir__ = __all__.copy

@@ -11,28 +11,75 @@ On the CPU a kernel computes extents that are products of small primes (`codegen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, normalize_axis
-from genesis.ops import pocketfft
 from genesis.ops.elementwise import where
 from genesis.ops.registry import Gradient, cast, composite, floating_dtype, primitive
 from genesis.ops.source import iota
 from genesis.ops.views import reshape_value
 from genesis.ops.window import pad_value
+from genesis.runtime.deferred import import_whole
+from genesis.runtime.number_of_threads import get_num_threads
 
 Sizes = int | Sequence[int] | None
 
 
+# ---- SciPy's transforms, which write into given memory; its public functions' results are copied there ----
+Axes = Sequence[int]
+_NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}  # SciPy's names of scales
+_THREADED = 1 << 15  # threads pay from this many points on
+
+
+class _Transforms(NamedTuple):
+    """Functions of an array, axes, the last extent (`to_real` only), the direction, the scale, the result and the threads."""
+
+    whole: Callable[..., object]
+    to_half: Callable[..., object]
+    to_real: Callable[..., object]
+
+
+@lru_cache(None)
+def _transforms() -> _Transforms:
+    try:
+        found = import_whole("scipy.fft._pocketfft.pypocketfft")
+        return _Transforms(found.c2c, found.r2c, found.c2r)
+    except (ImportError, AttributeError):
+        return _Transforms(_public("fftn", "ifftn"), _public("rfftn", "ihfftn"), _public_to_real)
+
+
+def _public(forth: str, back: str) -> Callable[..., None]:
+    def transform(x: np.ndarray, axes: Axes, forward: bool, scale: int, out: np.ndarray, threads: int) -> None:
+        function = getattr(import_whole("scipy.fft"), forth if forward else back)
+        out[...] = function(x, axes=axes, norm=_NORMS[forward][scale], workers=threads)
+
+    return transform
+
+
+def _public_to_real(x: np.ndarray, axes: Axes, extent: int, forward: bool, scale: int, out: np.ndarray, threads: int) -> None:
+    function = getattr(import_whole("scipy.fft"), "hfftn" if forward else "irfftn")
+    extents = [out.shape[axis] for axis in axes]
+    out[...] = function(x, s=extents, axes=axes, norm=_NORMS[forward][scale], workers=threads)
+
+
+def _threads(x: np.ndarray) -> int:
+    return get_num_threads() if x.size >= _THREADED else 1
+
+
 # ---- host operations ----
-def _row(name: str, grad: Gradient, compute: Callable[[np.ndarray, np.ndarray, Sequence[int], bool, int], None]) -> None:
-    """A primitive that calls a function of `ops.pocketfft`."""
+def _row(name: str, grad: Gradient, kind: str) -> None:
+    """A primitive that calls a function of `_Transforms`."""
     def into(node: Node, out: np.ndarray, x: np.ndarray) -> None:
         if x.size:
-            compute(out, x, node.attrs["axes"], node.attrs["forward"], node.attrs["scale"])
+            axes, forward, scale = (node.attrs[setting] for setting in ("axes", "forward", "scale"))
+            extent = [out.shape[axes[-1]]] if kind == "to_real" else []
+            threads = get_num_threads() if x.size >= _THREADED else 1
+            getattr(_transforms(), kind)(x, axes, *extent, forward, scale, out, threads)
 
     def reference(node: Node, x: np.ndarray) -> np.ndarray:
         out = np.empty(node.shape, node.dtype.numpy)
@@ -92,9 +139,9 @@ def _to_real_grad(g: Value, y: Value, x: Value) -> Value:
     return _weighted(spectrum(g, at["axes"], not at["forward"], at["scale"]), last, y.shape[last], 2.0)
 
 
-_row("fft_complex", _complex_grad, pocketfft.whole)
-_row("fft_from_real", _from_real_grad, pocketfft.to_half)
-_row("fft_to_real", _to_real_grad, pocketfft.to_real)
+_row("fft_complex", _complex_grad, "whole")
+_row("fft_from_real", _from_real_grad, "to_half")
+_row("fft_to_real", _to_real_grad, "to_real")
 
 
 # ---- arguments ----

@@ -6,7 +6,7 @@ Functions of theirs are defined beside an import for type checkers, at the top o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import _bootstrap, import_module
 from types import FrameType, ModuleType
 from typing import Any
@@ -63,3 +63,33 @@ def deferred(module: str, name: str) -> Callable[..., Any]:
 
     function.__name__, function.__module__ = name, module
     return function
+
+
+# ---- names of packages ----
+
+
+class LazyNames:
+    """A package's `__getattr__`: imports a name at its first use and makes it a normal attribute.
+
+    `modules` maps modules to names; names under the package's own name are submodules.
+
+    >>> names = LazyNames("genesis", {"genesis": "nn optim", "genesis.capture": "compile"})
+    >>> names("compile") is genesis.compile, "compile" in names, "add" in names
+    (True, True, False)
+    """
+
+    def __init__(self, package: str, modules: Mapping[str, str]) -> None:
+        self._package = package
+        self._homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._homes
+
+    def __call__(self, name: str) -> object:
+        """The value. Raises AttributeError for a name that is not listed."""
+        home = self._homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
+        value = import_whole(f"{home}.{name}") if home == self._package else getattr(import_whole(home), name)
+        setattr(sys.modules[self._package], name, value)
+        return value

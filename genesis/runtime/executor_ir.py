@@ -1,6 +1,6 @@
 """The native half of the runtime as LLVM IR: it runs a program, launch after launch.
 
-All structures consist of 8-byte words, laid out by `native.py` (those of a launch are in `chunk_ir` and `launch_ir`, of the
+All structures consist of 8-byte words, laid out by `native.py` (those of a launch are in `launch_ir`, of the
 team in `team_ir`):
 
     relocation  {address of a word, slot, byte offset}

@@ -20,7 +20,7 @@ consistent: with a weaker order each could miss the other, and both would sleep.
 
 from __future__ import annotations
 
-from genesis.runtime.chunk_ir import CHUNK
+from genesis.runtime.launch_ir import CHUNK
 from genesis.runtime.system_ir import CLOCK, LOCKS, PAUSE, PLACEMENT
 
 # Offsets, in words, into the team: where team.py writes.

@@ -1,6 +1,6 @@
 """Data loading, checkpointing, files for TensorBoard."""
 
-from genesis.runtime.lazy_names import LazyNames
+from genesis.runtime.deferred import LazyNames
 
 __all__ = ["checkpoint", "data", "tensorboard"]
 __dir__ = __all__.copy

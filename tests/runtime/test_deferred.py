@@ -11,8 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from genesis.runtime.deferred import deferred
-from genesis.runtime.lazy_names import LazyNames
+from genesis.runtime.deferred import LazyNames, deferred
 
 MODULE = """
 import time

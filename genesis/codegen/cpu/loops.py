@@ -22,9 +22,9 @@ from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.stages import Loop, Product
 from genesis.lower.tile_access import point_axes
-from genesis.runtime.chunk_ir import loop_ir
 from genesis.runtime.deferred import deferred
 from genesis.runtime.kernel_cache import KernelSource
+from genesis.runtime.launch_ir import loop_ir
 from genesis.runtime.native import Addresses, Block, BlockWord, NativeLaunch, Slot
 
 if TYPE_CHECKING:

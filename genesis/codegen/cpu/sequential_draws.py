@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.code import Code
-from genesis.codegen.cpu.emitted import Functions, emitted, i64, ptr
+from genesis.codegen.cpu.code import Code, Functions, emitted, i64, ptr
 from genesis.codegen.cpu.registers import I32, I64, REGISTER_TYPE
 from genesis.codegen.cpu.vector_math.number import Number, fma, polynomial, square_root, where
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from genesis.codegen.cpu.freestanding.interface import Copy, Interface
 from genesis.ir.shapes import numel
-from genesis.runtime.chunk_ir import CHUNK
 from genesis.runtime.executor_ir import FAULT_WORDS, relocate_ir
-from genesis.runtime.launch_ir import launch_ir
+from genesis.runtime.launch_ir import CHUNK, launch_ir
 from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
 from genesis.runtime.short_ir import spelled_out
 

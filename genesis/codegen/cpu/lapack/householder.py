@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.emitted import emitted, i64, ptr
+from genesis.codegen.cpu.code import emitted, i64, ptr
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import ElementCode, Real, TileFunctions
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER

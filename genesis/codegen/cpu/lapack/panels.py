@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.emitted import emitted, i64, ptr
+from genesis.codegen.cpu.code import emitted, i64, ptr
 from genesis.codegen.cpu.lapack.rows import Rows
 from genesis.codegen.cpu.lapack.tiles import ElementCode, TileFunctions, Tiles
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, constants

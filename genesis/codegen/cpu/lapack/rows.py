@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from genesis.codegen.cpu.emitted import emitted, i64, ptr
+from genesis.codegen.cpu.code import emitted, i64, ptr
 from genesis.codegen.cpu.lapack.tiles import ElementCode, TileFunctions
 from genesis.codegen.cpu.registers import I32, I64
 from genesis.codegen.cpu.vectors import transposed

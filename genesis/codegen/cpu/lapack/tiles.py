@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.code import Code
-from genesis.codegen.cpu.emitted import Functions, emitted, i1, i64, ptr
+from genesis.codegen.cpu.code import Code, Functions, emitted, i1, i64, ptr
 from genesis.codegen.cpu.registers import I1, I32, I64, POINTER, REGISTER_TYPE
 from genesis.codegen.cpu.tiling import RegisterTile
 

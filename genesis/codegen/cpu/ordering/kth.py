@@ -10,8 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.code import WORD, Code, Variable
-from genesis.codegen.cpu.emitted import emitted, i64, ptr
+from genesis.codegen.cpu.code import WORD, Code, Variable, emitted, i64, ptr
 from genesis.codegen.cpu.ordering.keys import Loader
 from genesis.codegen.cpu.ordering.radix import Sorting
 from genesis.codegen.cpu.ordering.row_kernel import LaunchPlan, RowKernel, Rows

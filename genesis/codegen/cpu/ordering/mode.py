@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.code import Code
-from genesis.codegen.cpu.emitted import emitted, i64, ptr
+from genesis.codegen.cpu.code import Code, emitted, i64, ptr
 from genesis.codegen.cpu.ordering.radix import Sorting
 from genesis.codegen.cpu.ordering.row_kernel import RowKernel
 from genesis.codegen.cpu.registers import I64

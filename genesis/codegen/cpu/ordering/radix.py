@@ -11,8 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.code import WORD, Code
-from genesis.codegen.cpu.emitted import Functions, emitted, i1, i64, ptr
+from genesis.codegen.cpu.code import WORD, Code, Functions, emitted, i1, i64, ptr
 from genesis.codegen.cpu.ordering.keys import Keys
 from genesis.codegen.cpu.registers import I1, I8, I64
 

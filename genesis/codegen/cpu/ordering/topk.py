@@ -8,8 +8,7 @@ which a second launch takes the first.
 from __future__ import annotations
 
 from genesis.codegen.cpu import ir
-from genesis.codegen.cpu.code import WORD, Code, Variable
-from genesis.codegen.cpu.emitted import emitted, i64, ptr
+from genesis.codegen.cpu.code import WORD, Code, Variable, emitted, i64, ptr
 from genesis.codegen.cpu.ordering.radix import Scratch, Sorting
 from genesis.codegen.cpu.ordering.row_kernel import BLOCK, LaunchPlan, RowKernel, Rows, aligned
 from genesis.codegen.cpu.registers import I1, I64
