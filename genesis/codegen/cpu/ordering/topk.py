@@ -1,11 +1,15 @@
 """The positions of the k first elements of rows in their order.
 
-A row is read once. Keys below the last of the k that are known are kept in a buffer, and whenever it is full the first k of it
-are found by sorting. Of a random row, few keys ever get there. Blocks of a row that several workers share have k each, of
-which a second launch takes the first.
+A sample of the row's first elements, the least key of each lane in each of some stretches, bounds the keys that may be among
+them. Those are kept in a buffer, and whenever it is full the first k of it are found by sorting, the last of which is the next
+bound. Of a random row, few keys ever get there. Blocks of a row that several workers share have k each, of which a second
+launch takes the first.
 """
 
 from __future__ import annotations
+
+from functools import reduce
+from operator import or_
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.code import WORD, Code, Variable, emitted, i64, ptr
@@ -18,6 +22,10 @@ from genesis.lower.stages import HostCall
 from genesis.runtime.native import BlockWord
 
 
+VECTORS = 4  # that are compared before those within the bound are kept
+SAMPLED = 4096  # elements at most, so that they are read again from the first cache
+
+
 class Scan(Sorting):
     """The functions of one module."""
 
@@ -28,16 +36,24 @@ class Scan(Sorting):
         loader = keys.loader(code, words)
         k, full = (code.get(words, TopK.names().index(word)) for word in ("k", "full"))
         position, count, limit = code.variable(first), code.variable(0), code.variable(keys.type(-1))
-        slot = builder.alloca(ir.VectorType(keys.type, keys.lanes))
+        sampled = code.least(end - first, I64(SAMPLED))
+        with builder.if_then(4 * k <= sampled):
+            limit.set(builder.trunc(self.bound(source, first, first + sampled, k, counts, a, b, words), keys.type))
+        slot = builder.alloca(ir.ArrayType(keys.type, VECTORS * keys.lanes))
         last = k - 1  # of the first k, once they are known
         with code.loop(lambda: position.get() < end):
-            start = position.get()
-            mask = code.first_lanes(end - start)
-            key = loader.load(source, start, mask)
-            hits = mask & builder.icmp_unsigned("<=", key, code.splat(limit.get()))
-            position.set(start + keys.lanes)
-            with builder.if_then(code.any_lane(hits), likely=False):
-                builder.store(key, slot)
+            start, found = position.get(), []
+            for lane in range(0, VECTORS * keys.lanes, keys.lanes):
+                mask = code.first_lanes(end - start - lane)
+                key = loader.load(source, start + lane, mask)
+                found.append((lane, key, mask & builder.icmp_unsigned("<=", key, code.splat(limit.get()))))
+            position.set(start + VECTORS * keys.lanes)
+            with builder.if_then(code.any_lane(reduce(or_, (within for _, _, within in found))), likely=False):
+                hits = code.variable(0)
+                for lane, key, within in found:
+                    code.store(key, code.at(slot, lane, keys.bytes), keys.dtype)
+                    bits = builder.zext(builder.bitcast(within, ir.IntType(keys.lanes)), I64)
+                    hits.set(hits.get() | builder.shl(bits, I64(lane)))
                 self._push(code, hits, slot, start, a, count)
                 with builder.if_then(count.get() >= full, likely=False):
                     pairs = self.sort(count.get(), I64(keys.greatest), counts, a, b)
@@ -50,10 +66,28 @@ class Scan(Sorting):
                     position.set(builder.select(nothing_less, end, position.get()))
         return self.sort(count.get(), I64(keys.greatest), counts, a, b)
 
-    def _push(self, code: Code, hits: ir.Value, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable) -> None:
-        """Add a pair for each lane of `hits`, in their order."""
-        builder, keys = code.builder, self.keys
-        left = code.variable(builder.zext(builder.bitcast(hits, ir.IntType(keys.lanes)), I64))
+    @emitted
+    def bound(self, code: Code, source: ptr, first: i64, end: i64, k: i64, counts: ptr, a: ptr, b: ptr, words: ptr) -> i64:
+        """A key that at least k of these elements do not exceed: the k-th of the least keys of at least 2 k disjoint sets."""
+        keys, loader = self.keys, self.keys.loader(code, words)
+        builder, lanes = code.builder, I64(keys.lanes)
+        stretches = builder.sdiv(2 * k + (keys.lanes - 1), lanes)
+        length = (builder.sdiv(builder.sdiv(end - first, lanes), stretches) + 1) * keys.lanes
+        with code.count(0, stretches) as number:
+            start = first + number * length
+            least = code.variable(code.splat(keys.type(-1)))
+            with code.count(start, code.least(start + length, end), keys.lanes) as i:
+                mask = code.first_lanes(end - i)
+                key = code.select(mask, loader.load(source, i, mask), -1)
+                least.set(code.minimum(least.get(), key, keys.dtype))
+            pairs = {0: code.splat(keys.type(0)), 1: least.get()}
+            code.wide_store(pairs, code.at(a, number * keys.lanes, keys.pair), keys.dtype, 2)
+        found = self.sort(stretches * keys.lanes, I64(keys.greatest), counts, a, b)
+        return builder.zext(self.key(code, found, k - 1), I64)
+
+    def _push(self, code: Code, hits: Variable, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable) -> None:
+        """Add a pair for each bit of `hits`, in their order."""
+        builder, keys, left = code.builder, self.keys, hits
         with code.loop(lambda: left.get().differs(0)):
             lane = code.intrinsic("cttz", I64, [left.get(), I1(1)])
             position = at + lane
@@ -86,7 +120,7 @@ class TopK(RowKernel):
         """Whole rows; or the first k of each block, kept behind the workers' memory, and of them the first of the row."""
         keys, k = rows.keys, node.shape[-1]
         full = max(2 * k, k + keys.lanes, rows.blocks * k)
-        scratch = Scratch.of(keys, full + keys.lanes)
+        scratch = Scratch.of(keys, full + VECTORS * keys.lanes)
         pitch, found = aligned(scratch.end), keys.pairs_bytes(rows.blocks * k)
         words: dict[str, BlockWord] = {"k": k, "full": full, "found": pitch * rows.workers, "found_pitch": found}
         if not rows.is_shared:
