@@ -18,6 +18,7 @@ from genesis.lower.bind import UnboundInstruction, bind
 from genesis.lower.group import COLUMN, FINAL, FULL, ROW, WRITES, Axis, Group, Partition, canonical_map, pattern_of, pull_views
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
 from genesis.lower.kernel import SCANS, InstructionAttrs, Kernel, KernelArg
+from genesis.lower.levels import LARGE
 from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
 
@@ -138,9 +139,11 @@ class _Kernels:
             args = build.value(where, at), build.value(source, at)
             index_map = pull(at, build.extents, self.nodes[where].shape, _without(strides, dim), 0)
             build.writes[target] = None
+            # See `Kernel.place`.
+            rows = (("rows", 1),) if node.shape[dim] * strides[dim] >= LARGE else ()
             build.add(UnboundInstruction(
                 "scatter", args, node.dtype, FULL, build.level_and_step(args)[1], target, index_map, target,
-                (("mode", node.attrs["mode"]),), along=strides[dim]))
+                (("mode", node.attrs["mode"]), *rows), along=strides[dim]))
 
         return self._built(pattern_of(self.nodes[where].shape, (dim,)), emit)
 

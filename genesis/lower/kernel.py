@@ -198,6 +198,17 @@ class Kernel:
 
     @property
     @of_code
+    def place(self) -> int | None:
+        """The instruction that computes where a scatter into a large result writes, if that is one place for all lanes.
+
+        An item then writes whole rows, to each `blocks`-th place, instead of a block of each row.
+        """
+        # Zen 4, two threads, 1024 rows of 1024 numbers into 4 MB 71 to 49 us; 4096 of 256 into 66 KB would take 120, not 90.
+        places = [i.args[0] for i in self.instructions if "rows" in dict(i.attrs)]
+        return places[0] if places and self.lane is not None and self.lane not in self.instructions[places[0]].varies else None
+
+    @property
+    @of_code
     def steps(self) -> list[int]:
         """The passes over the reduced axes, numbered by the reductions that precede them."""
         return sorted({self.instructions[n].step - (self.instructions[n].name in REDUCTIONS) for n in self.targets()})

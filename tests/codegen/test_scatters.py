@@ -46,3 +46,17 @@ def test_a_fold_is_a_kernel():
     y = x.scatter_reduce(1, at, x * 2, "amax")
     calls = [call for stage in plan_for(array_of(y).trace).lowered.schedule.stages for call in stage]
     assert all(isinstance(call, KernelCall) for call in calls) and any("mode=maximum" in call.kernel.text for call in calls)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "float16"])
+def test_rows_of_a_large_result_are_each_one_items(dtype):
+    places = np.concatenate([RANDOM.integers(0, 700, 300), [5, 5, 699, 0]])
+    x, y = (RANDOM.integers(-9, 9, (n, 800)).astype(dtype) for n in (700, len(places)))
+    found = []
+    for lib in (genesis, torch):
+        at = lib.tensor(places)
+        wide = at.reshape(-1, 1).expand(-1, 800)
+        given, terms = lib.tensor(x), lib.tensor(y)
+        found.append((given.index_add(0, at, terms), given.scatter_reduce(0, wide, terms, "amax")))
+    for have, want in zip(*found, strict=True):
+        np.testing.assert_array_equal(have.numpy(), want.numpy())

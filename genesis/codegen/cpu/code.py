@@ -92,7 +92,7 @@ class Code(Lanes):
         self.intrinsic("memset", ir.VOID, [pointer, I8(0), nbytes, I1(0)], overloads=(POINTER, I64))
 
     def copy(self, source: ir.Value, target: ir.Value, nbytes: ir.Value) -> None:
-        """Copy bytes between ranges that do not overlap."""
+        """Copy bytes between ranges that are one or do not overlap."""
         self.intrinsic("memcpy", ir.VOID, [target, source, nbytes, I1(0)], overloads=(POINTER, POINTER, I64))
 
 

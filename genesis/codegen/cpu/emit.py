@@ -196,7 +196,9 @@ def _size(nest: Nest, axis: int) -> int:
 def _bind_item(nest: Nest, axis: int, position: ir.Value) -> None:
     """Bind an outer axis, or the range of lanes, at an item's position along it."""
     extent = nest.words[nest.kernel.axes[axis][0]]
-    if axis == nest.kernel.lane:
+    if axis == nest.kernel.lane and nest.kernel.place is not None:
+        nest.residue = position
+    elif axis == nest.kernel.lane:
         size = nest.words[nest.word_of("block")]
         start = position * size
         nest.item_range = start, _least(nest, start + size, extent)

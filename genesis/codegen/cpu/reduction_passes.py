@@ -86,14 +86,19 @@ class _Pass:
             through_tiles(nest, first, last, accesses, partial(self._innermost, start, end))
 
     def _innermost(self, start: ir.Value, end: ir.Value) -> None:
-        hoist(self.nest, self.needed)
-        tail = masked_tail(self.nest.kernel)
+        nest, kernel = self.nest, self.nest.kernel
+        hoist(nest, self.needed)
+        tail = masked_tail(kernel)
         if tail in self.needed:
-            with_tail(self.nest, tail, self.needed, end, self._compute)
-        elif self.nest.kernel.lane_is_innermost:
-            self.nest.lane_loop(start, end, partial(_points, self.nest, self.needed, self._compute))
+            with_tail(nest, tail, self.needed, end, self._compute)
+        elif kernel.place is not None:
+            residue = nest.builder.urem(value_of(nest, kernel.place), nest.words[nest.word_of("blocks")])
+            with nest.branch(residue.equals(nest.residue)):
+                nest.lane_loop(start, end, partial(_points, nest, self.needed, self._compute))
+        elif kernel.lane_is_innermost:
+            nest.lane_loop(start, end, partial(_points, nest, self.needed, self._compute))
         else:
-            _points(self.nest, self.needed, self._compute)
+            _points(nest, self.needed, self._compute)
 
     def _compute(self) -> None:
         """The targets at the current point."""

@@ -40,7 +40,6 @@ class Scan(Sorting):
         with builder.if_then(4 * k <= sampled):
             limit.set(builder.trunc(self.bound(source, first, first + sampled, k, counts, a, b, words), keys.type))
         slot = builder.alloca(ir.ArrayType(keys.type, VECTORS * keys.lanes))
-        last = k - 1  # of the first k, once they are known
         with code.loop(lambda: position.get() < end):
             start, found = position.get(), []
             for lane in range(0, VECTORS * keys.lanes, keys.lanes):
@@ -57,10 +56,9 @@ class Scan(Sorting):
                 self._push(code, hits, slot, start, a, count)
                 with builder.if_then(count.get() >= full, likely=False):
                     pairs = self.sort(count.get(), I64(keys.greatest), counts, a, b)
-                    with builder.if_then(builder.icmp_unsigned("!=", pairs, a)):
-                        code.copy(pairs, a, k * keys.pair)
+                    code.copy(pairs, a, k * keys.pair)
                     count.set(k)
-                    worst = self.key(code, a, last)
+                    worst = self.key(code, a, k - 1)
                     limit.set(worst - keys.type(1))  # equal ones come later
                     nothing_less = builder.icmp_unsigned("==", worst, keys.type(0))
                     position.set(builder.select(nothing_less, end, position.get()))
@@ -80,19 +78,18 @@ class Scan(Sorting):
                 mask = code.first_lanes(end - i)
                 key = code.select(mask, loader.load(source, i, mask), -1)
                 least.set(code.minimum(least.get(), key, keys.dtype))
-            pairs = {0: code.splat(keys.type(0)), 1: least.get()}
-            code.wide_store(pairs, code.at(a, number * keys.lanes, keys.pair), keys.dtype, 2)
+            target = code.at(a, number * keys.lanes, keys.pair)
+            code.wide_store({0: code.splat(keys.type(0)), 1: least.get()}, target, keys.dtype, 2)
         found = self.sort(stretches * keys.lanes, I64(keys.greatest), counts, a, b)
         return builder.zext(self.key(code, found, k - 1), I64)
 
-    def _push(self, code: Code, hits: Variable, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable) -> None:
-        """Add a pair for each bit of `hits`, in their order."""
-        builder, keys, left = code.builder, self.keys, hits
+    def _push(self, code: Code, left: Variable, slot: ir.Value, at: ir.Value, pairs: ir.Value, count: Variable) -> None:
+        """Add a pair for each bit of `left`, which are cleared, in their order."""
+        builder, keys = code.builder, self.keys
         with code.loop(lambda: left.get().differs(0)):
             lane = code.intrinsic("cttz", I64, [left.get(), I1(1)])
-            position = at + lane
             pair = code.at(pairs, count.get(), keys.pair)
-            code.put(builder.trunc(position, keys.type), pair, 0)
+            code.put(builder.trunc(at + lane, keys.type), pair, 0)
             code.put(code.get(slot, lane, keys.type), pair, 1)
             count.set(count.get() + 1)
             left.set(left.get() & (left.get() - 1))
