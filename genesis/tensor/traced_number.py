@@ -50,6 +50,11 @@ def number_fixed(value: Any) -> Any:
     return value.fixed() if type(value) is Number else value
 
 
+def number_given(value: Any) -> Any:
+    """`value`; for a Number, the plain number."""
+    return value.value if type(value) is Number else value
+
+
 def plain(value: Tree, taken: Callable[[Any], Any] = number_fixed, met: dict[int, Any] | None = None) -> Tree:
     """`value` with `taken(part)` in place of each part of it: by default, a plain number, constant from now on, for a Number.
 

@@ -110,9 +110,9 @@ class _Check:
         """Guard which containers are objects that names lead to, and that others are distinct, if the call could tell."""
         free: dict[type, list[str]] = {}
         compares = self.guards.seen.compares
-        for key, (name, value, _) in self.arguments.containers.items():
+        for name, value in self.arguments.containers.values():
             kind = type(value)
-            if key != id(value) or (issubclass(kind, tuple) and not compares):
+            if issubclass(kind, tuple) and not compares:
                 continue
             if self.guards.has_entered(value):
                 self._fail_if(f"{name} is not {self.guards.constant(value)}", f"the {kind.__name__} that is given")

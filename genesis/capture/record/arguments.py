@@ -16,15 +16,15 @@ from genesis.ir.annotations import Options, Tree
 from genesis.runtime.references import is_sole_owner
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import Tensor
-from genesis.tensor.traced_number import Number, plain
+from genesis.tensor.traced_number import Number, number_given, plain
 
 
 class Arguments:
     """The arguments of a recorded call: their leaves, and the lines that extract those of another call.
 
     Tensors and numbers are leaves. Everything else (strings, None, bools, models) belongs to the tree and is compared. Numbers
-    that may change are replaced during the call: in lists and dicts in place, in tuples by copies, if no object that code could
-    compare them with refers to the tuples.
+    that may change are Numbers during the call, which lists and dicts contain in their place. Numbers within tuples and objects
+    of the user's classes are compared.
     """
 
     def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool) -> None:
@@ -32,63 +32,48 @@ class Arguments:
         self.lines: list[str] = []
         self._recorder = recorder
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
-        self._dynamic, self._of_tuples = dynamic, dynamic and not _are_held(args, kwargs)
-        self._placed: list[tuple[Any, Any, Tree]] = []  # (list or dict, index or key, what it has during the call)
-        self.copies: dict[int, tuple[Tree, Tree]] = {}  # of tuples, by the id of the copy: (it, the tuple that is given)
-        # By their ids: the name of each container, it, and what the call is given for it (None while its parts are taken).
-        self.containers: dict[int, tuple[str, Tree, Tree]] = {}
+        self._dynamic = dynamic
+        self._placed: list[tuple[Any, Any, Number]] = []  # (list or dict, index or key, what it has during the call)
+        self.containers: dict[int, tuple[str, Tree]] = {}  # by their ids: the name of each container, and it
+        self._around: set[int] = set()  # the ids of the containers around what is taken
         self._fail_if(f"len(args) != {len(args)}", "the length of the arguments")
         self.args: Positional = tuple([self._take(f"args[{i}]", value, f"the arguments[{i}]") for i, value in enumerate(args)])
         self.kwargs: Options = self._take_keyed("kwargs", "kwargs[{}]", kwargs, "the keyword arguments")
 
     def place(self) -> None:
         """Before the call: replace numbers that may change in lists and dicts."""
-        for container, key, value in self._placed:
-            container[key] = value
+        for container, key, number in self._placed:
+            container[key] = number
 
-    def original(self, value: Any) -> Any:
-        """What stands for a number or a tuple, as it was given; another value as it is."""
-        return value.value if type(value) is Number else self.copies.get(id(value), (None, value))[1]
-
-    def read(self, value: Any) -> Any:
-        """`original`, for code that looks at the numbers, which are constant from now on."""
-        if type(value) is Number or id(value) in self.copies:
-            plain(value)
-        return self.original(value)
-
-    def restore(self, taken: Callable[[Any], Any] | None = None) -> None:
+    def restore(self, taken: Callable[[Any], Any] = number_given) -> None:
         """After the call, or for code that looks at them: have these lists and dicts contain what they would have."""
         for container, _, _ in self._placed:
-            plain(container, taken or self.original)
+            plain(container, taken)
 
     def put_back(self) -> bool:
-        """Have what holds numbers or copies of tuples hold what was given; whether the call has stored any. Begun anew after an
-        interrupt."""
+        """Have what holds Numbers hold plain ones; whether the call has stored any. Begun anew after an interrupt."""
         self.restore()
         self.args, self.kwargs = (), {}
         self.containers.clear()
-        copies, numbers = self.copies, self._recorder.numbers
-        for key in reversed([*copies]):  # from the outermost on
-            if is_sole_owner([copies[key][0]], 1):
-                del copies[key]
+        self._placed.clear()
+        numbers: list[Any] = self._recorder.numbers
         numbers[:] = [number for number in numbers if not is_sole_owner([number], 2)]  # beside the list and the local name
-        stored = [*numbers, *[copy for copy, _ in copies.values()]]
-        originals = {id(one): self.original(one) for one in stored}
-        own = {*originals, id(numbers), id(stored), *map(id, copies.values())}
-        found, end = bool(stored), 0
-        while end < len(stored):  # tuples that hold these follow
-            begin, end = end, len(stored)
-            for holder in _referrers(stored[begin:], own):
-                if isinstance(holder, tuple | frozenset):
+        found, holders = bool(numbers), [*numbers]
+        originals = {id(number): number.value for number in numbers}
+        own = {*originals, id(numbers)}
+        while holders:
+            held, holders = holders, []
+            for holder in _referrers(held, own):
+                if isinstance(holder, tuple | frozenset):  # what refers to it is to refer to another
                     items = [originals.get(id(item), item) for item in holder]
                     originals[id(holder)] = frozenset(items) if isinstance(holder, frozenset) else tuple.__new__(
                         type(holder), items)
                     own.add(id(holder))
-                    stored.append(holder)
+                    holders.append(holder)
                 else:
                     _replace(holder, originals)
+            numbers += holders  # which keeps them alive, as their ids are keys
         numbers.clear()
-        copies.clear()
         return found
 
     def add(self, expression: str, tensor: Tensor, label: str) -> int:
@@ -111,7 +96,7 @@ class Arguments:
     def _container(self, expression: str, value: object, label: str) -> str:
         """The name of a container in the generated code, which compares its class."""
         name = f"t{len(self.lines)}"
-        self.containers[id(value)] = name, value, None
+        self.containers[id(value)] = name, value
         kind = self._recorder.guards.constant(type(value))
         self._fail_if(f"({name} := {expression}).__class__ is not {kind}", f"the type of {label}")
         return name
@@ -128,68 +113,53 @@ class Arguments:
                 self._fail_if(f"{path} != {guards.constant(part)}", f"{label}.{attribute}")
 
     def _take(self, expression: str, value: Tree, label: str) -> Tree:
-        """Add the lines for what `expression` finds; returns the value with Numbers for numbers that may change."""
+        """Add the lines for what `expression` finds; returns it, or a Number in place of one that may change."""
         guards = self._recorder.guards
+        is_data = isinstance(value, tuple | list | dict | UserDict | UserList)
         if isinstance(value, CompositeTensor):
             self._take_parts(expression, value, label)
-            return value
-        if isinstance(value, Tensor):
+        elif isinstance(value, Tensor):
             self._leaf(expression, value, label)
-            return value
-        if type(value) in (int, float):
+        elif type(value) in (int, float):
             self._leaf(expression, value, label)
-            dynamic = self._dynamic and not (type(value) is int and not -(1 << 63) <= value < 1 << 63)
-            if not dynamic:
-                return value
-            self.numbers.add(len(self.leaves) - 1)
-            return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
-        is_data = isinstance(value, tuple | list | dict | UserDict | UserList)
-        if is_data or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-            return self._take_container(expression, value, label)
-        name = guards.constant(value)
-        compared = isinstance(value, str | bytes | complex) and not hasattr(value, "__dict__")
-        self._fail_if(f"(v := {expression}) is not {name}" + (f" and differs(v, {name})" if compared else ""), label)
-        guards.enter(value, label)
-        return value
-
-    def _take_container(self, expression: str, value: Tree, label: str) -> Tree:
-        """`_take` for a container; one that is met again is compared by identity."""
-        former, known, taken = self.containers.get(id(value), ("", None, None))
-        if known is not None:
-            self._fail_if(f"{expression} is not {former}", f"whether {label} is also another argument")
-            if taken is None:
-                self._recorder.refuse("an argument contains itself")
-            return value if taken is None else taken
-        name, taken = self._container(expression, value, label), value
-        self._recorder.guards.enter(type(value), f"the class of {label}")
-        if type(value) in (tuple, list, dict) or is_named_tuple(type(value)):
-            taken = self._take_items(name, value, label)
+            if self._dynamic and not (type(value) is int and not -(1 << 63) <= value < 1 << 63):
+                self.numbers.add(len(self.leaves) - 1)
+                return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
+        elif is_data or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+            self._take_container(expression, value, label)
         else:
-            self._take_object(name, value, label)
-        self.containers[id(value)] = self.containers[id(taken)] = name, value, taken
-        return taken
-
-    def _take_items(self, name: str, value: Tree, label: str) -> Tree:
-        """`_take` for the items of a dict, list or tuple, which has a name already."""
-        if isinstance(value, tuple):
-            dynamic, self._dynamic = self._dynamic, self._dynamic and self._of_tuples
-            taken = self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)
-            self._dynamic = dynamic
-            if all(a is b for a, b in zip(taken, value, strict=True)):
-                return value
-            copy = tuple.__new__(type(value), taken)
-            self.copies[id(copy)] = copy, value
-            return copy
-        items = self._take_keyed(name, f"{name}[{{}}]", value, label) if isinstance(value, dict) else dict(
-            enumerate(self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)))
-        for key, item in items.items():
-            if item is not value[key]:
-                self._placed.append((value, key, item))
+            name = guards.constant(value)
+            compared = isinstance(value, str | bytes | complex) and not hasattr(value, "__dict__")
+            self._fail_if(f"(v := {expression}) is not {name}" + (f" and differs(v, {name})" if compared else ""), label)
+            guards.enter(value, label)
         return value
+
+    def _take_container(self, expression: str, value: Tree, label: str) -> None:
+        """`_take` for a container; one that is met again is compared by identity."""
+        if id(value) in self.containers:
+            former, _ = self.containers[id(value)]
+            self._fail_if(f"{expression} is not {former}", f"whether {label} is also another argument")
+            if id(value) in self._around:
+                self._recorder.refuse("an argument contains itself")
+            return
+        name, kind, dynamic = self._container(expression, value, label), type(value), self._dynamic
+        self._recorder.guards.enter(kind, f"the class of {label}")
+        self._dynamic = dynamic and kind in (list, dict)
+        self._around.add(id(value))
+        if kind is dict:
+            taken = self._take_keyed(name, f"{name}[{{}}]", value, label)
+        elif kind in (tuple, list) or is_named_tuple(kind):
+            taken = dict(enumerate(self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)))
+        else:
+            taken = {}
+            self._take_object(name, value, label)
+        self._dynamic = dynamic
+        self._around.remove(id(value))
+        self._placed += [(value, key, item) for key, item in taken.items() if type(item) is Number]
 
     def _take_object(self, name: str, value: Tree, label: str) -> None:
-        """`_take` for an instance of a class of the user's: its items and attributes, whose numbers are compared."""
-        guards, dynamic, self._dynamic = self._recorder.guards, self._dynamic, False
+        """`_take` for an instance of a class of the user's: its items and attributes."""
+        guards = self._recorder.guards
         base: Any = next(kind for kind in (OrderedDict, dict, list, tuple, object) if isinstance(value, kind))
         of_base = guards.constant(base)
         if isinstance(value, dict):
@@ -206,7 +176,6 @@ class Arguments:
                 self._take(f"{name}.{slot}", getattr(value, slot), f"{label}.{slot}")
             else:
                 self._fail_if(f"hasattr({name}, {slot!r})", f"{label}.{slot}")
-        self._dynamic = dynamic
 
     def _take_listed(self, length: str, item: str, values: Sequence[Tree], label: str) -> list[Tree]:
         self._fail_if(f"{length} != {len(values)}", f"the length of {label}")
@@ -223,24 +192,6 @@ class Arguments:
             guards.enter(key, f"a key of {label}")
         return {key: self._take(item.format(f"{name}[{i}]"), value, f"{label}[{key!r}]")
                 for i, (key, value) in enumerate(values.items())}
-
-
-def _are_held(args: Positional, kwargs: Options) -> bool:
-    """Whether anything but frames and what is given refers to a tuple with numbers that is given."""
-    found: dict[int, Tree] = {}
-    parts: list[Tree] = [*args, *kwargs.values()]
-    for part in parts:  # parts of containers follow them
-        if id(part) not in found and (type(part) in (tuple, list, dict) or is_named_tuple(type(part))):
-            found[id(part)] = part
-            parts += part.values() if isinstance(part, dict) else part
-    numbered: dict[int, Tree] = {}
-    for part in reversed(found.values()):
-        if isinstance(part, tuple) and any(type(item) in (int, float) or id(item) in numbered for item in part):
-            numbered[id(part)] = part
-    holders = _referrers([*numbered.values()], {*found, *map(id, (args, kwargs, parts, found, numbered))})
-    # A tuple that only the interpreter holds is that of a call.
-    return not all(map(gc.is_tracked, numbered.values())) or any(type(one) is not tuple for one in holders) or bool(
-        _referrers(holders, ()))
 
 
 def _referrers(objects: list[Any], known: Collection[int]) -> list[Any]:

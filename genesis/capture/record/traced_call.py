@@ -21,7 +21,7 @@ from genesis.runtime.devices import CPU, get_current_gpu, get_default_device, se
 from genesis.runtime.number_of_threads import get_num_threads
 from genesis.runtime.references import collector_paused
 from genesis.tensor.handle import Tensor
-from genesis.tensor.traced_number import plain
+from genesis.tensor.traced_number import number_given, plain
 from genesis.tracing.state import thread_state
 
 
@@ -90,7 +90,7 @@ def record(
         if results.gradients and any(read.position == len(recorder.programs) - 1 for read in reads):
             recorder.refuse(f"{LOOK} after gradients were left")
         entry = Entry(recorder, arguments, results, before, reads)
-        returned = [plain(result, arguments.original) if recorder.numbers else result]
+        returned = [plain(result, number_given) if recorder.numbers else result]
         del result
         if arguments.put_back():
             recorder.refuse("a number that may change from call to call is stored")

@@ -27,7 +27,7 @@ from genesis.optim.lr_scheduler import LRScheduler
 from genesis.runtime.profile_hook import profile_hook
 from genesis.runtime.uninterrupted import is_of_handler
 from genesis.tensor.handle import Tensor
-from genesis.tensor.traced_number import Number, plain
+from genesis.tensor.traced_number import Number, number_fixed, plain
 
 _ENABLED = logging.Logger.isEnabledFor.__code__
 _LEVELS = {  # of what loggers write; 0 for an argument
@@ -54,7 +54,7 @@ class Watch:
         self._unknown: set[CodeType] = set()  # what is no function of its arguments
         self._owners: set[int] = set()
         # Objects made by the call, and arguments that are compared part by part.
-        self._fresh: dict[int, object] = {id(one): one for _, one, _ in recorder.arguments.containers.values()}
+        self._fresh: dict[int, object] = {id(one): one for _, one in recorder.arguments.containers.values()}
         self._made: set[CodeType] = set()  # code of functions made by the call
         self._away: FrameType | None = None  # of a scheduler's step, which a replay repeats, or a logger: not guarded
         # The user's profiler sees the start of `__enter__` and the end of `__exit__`, and nothing in between.
@@ -186,9 +186,9 @@ class Watch:
     def _read_numbers(self, frame: FrameType) -> None:
         """Have the variables of a frame, and what is given, contain plain numbers, which are constant from now on."""
         if self._recorder.numbers:
-            given, arguments = frame.f_locals, self._recorder.arguments
-            arguments.restore(arguments.read)
-            given.update({name: plain(value, arguments.read) for name, value in given.items()})
+            given = frame.f_locals
+            self._recorder.arguments.restore(number_fixed)
+            given.update({name: plain(value) for name, value in given.items()})
 
     def _make(self, value: object) -> None:
         """The call has made `value`, unless it is from before the call: names have led to it then."""
