@@ -53,7 +53,7 @@ class Explanation:
     ) -> None:
         self.name = name
         self.programs = programs
-        self.ungraphed = [refused_by(program.replay.plan) for program in recorder.programs]
+        self.ungraphed = [refused_by(program.plan) for program in recorder.programs]
         self.splits = [program.line for program in recorder.programs[:-1]]
         self.slots = entry.slots
         self.guards = list(dict.fromkeys(entry.labels))
@@ -118,7 +118,7 @@ def explain(fn: AnyFunction, *args: Tree, **kwargs: Tree) -> Explanation:
             recorder.take_back()
             entry = recording.made
             recorder.release()
-    measured = [times.runs[id(program.replay.plan)] for program in recorder.programs]
+    measured = [times.runs[id(program.plan)] for program in recorder.programs]
     programs = [MeasuredProgram([*map(median, zip(*runs, strict=True))], cost) for _, cost, runs in measured]
     named = compiled.function if isinstance(fn, Compiled) else fn
     return Explanation(getattr(named, "__name__", kind.__name__), compiled, recorder, entry, programs)

@@ -15,9 +15,8 @@ from typing import NamedTuple, cast
 
 from genesis.execution.plan import Plan, collectives_of, key_of
 from genesis.execution.result_pool import ResultPool
-from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
+from genesis.execution.result_words import RUNS, ResultWords, fill_slots, in_turns, word_address
 from genesis.runtime import determinism, number_of_threads
-from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import HOLDING, Constant, Instructions, Register, are_possible
 from genesis.runtime.memory import Buffer
@@ -208,19 +207,10 @@ class NativeFlush:
 
     def _fill(self, words: ResultWords) -> None:
         """Fill the program's slots."""
-        code, plan, slots = self._code, self._plan, self._program.slots()
-        code.emit("STORE", next(slots)[0], UNOBSERVED.address)
+        code, plan = self._code, self._plan
         inputs = code.attribute(self._trace, "input_at")
-        for index in plan.reads:
-            memory = code.attribute(code.item(inputs, index), "memory")
-            code.emit("ADDRESS", next(slots)[0], code.attribute(memory, "pointer"))
-        for k in range(len(plan.sizes)):
-            code.emit("COPY", next(slots)[0], word_address(words.addresses, k))
-        arena, _ = next(slots)
-        if plan.arena_bytes:
-            code.emit("ADDRESS", arena, code.attribute(code.attribute(code.constant(scratch), "shared"), "ptr"))
-        else:
-            code.emit("STORE", arena, 0)
+        shared = code.attribute(code.attribute(code.constant(scratch), "shared"), "ptr") if plan.arena_bytes else None
+        slots = fill_slots(code, self._program, ((code.item(inputs, index), 0) for index in plan.reads), words, shared)
         scalars = code.attribute(self._trace, "scalars")
         for k, (slot, kind) in enumerate(slots):
             code.emit("REAL" if kind == "d" else "INTEGER", slot, code.item(scalars, k))

@@ -9,8 +9,10 @@ from typing import Any
 
 from genesis.execution.result_pool import ResultPool
 from genesis.ops.layout import Layout
+from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.devices import Device
-from genesis.runtime.instructions import Instructions
+from genesis.runtime.instructions import Instructions, Register
+from genesis.runtime.native import NativeProgram
 from genesis.runtime.references import IN_LIST, reference_count
 from genesis.tracing.trace import Array
 
@@ -127,6 +129,34 @@ def in_turns(code: Instructions, turn: array[int], sets: Sequence[Sequence[Resul
         other = code.emit("SKIP_HALF", word_address(turn), 1 - k, 0)
         yield k
         code.skip_from(other)
+
+
+def fill_slots(
+    code: Instructions, program: NativeProgram, inputs: Iterable[tuple[Register, int] | int], words: ResultWords,
+    temporaries: Register | None,
+) -> Iterator[tuple[int, str]]:
+    """Fill a program's slots for inputs, results and temporaries; returns those for numbers, each with its kind.
+
+    An input is an array and an offset in bytes, or the address of a word that holds its address.
+    """
+    slots = program.slots()
+    code.emit("STORE", next(slots)[0], UNOBSERVED.address)
+    for one in inputs:
+        if isinstance(one, int):
+            code.emit("COPY", next(slots)[0], one)
+            continue
+        array, offset = one
+        memory = code.attribute(array, "memory")
+        code.emit("ADDRESS", next(slots)[0], code.attribute(memory, "pointer"), offset)
+        code.emit("MOVE", memory, code.constant(None))  # reference counts tell whether it may be overwritten
+    for k in range(len(words.addresses)):
+        code.emit("COPY", next(slots)[0], word_address(words.addresses, k))
+    arena, _ = next(slots)
+    if temporaries is None:
+        code.emit("STORE", arena, 0)
+    else:
+        code.emit("ADDRESS", arena, temporaries)
+    return slots
 
 
 def _laid(view: Array, root: Array, layout: Layout) -> Array:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from genesis.capture.record.records import InputSource, Program, Source, SplitError
+from genesis.capture.record.records import InputSource, Source, SplitError
 from genesis.capture.record.results import dict_of, find
 from genesis.capture.record.traced_call import Recording, record
+from genesis.capture.replay.program import Program
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node
@@ -155,11 +156,11 @@ class _Joined:
 
     # ---- programs ----
     def _join(self, program: Program) -> None:
-        replay, lines = program.replay, program.replay.lines
+        lines = program.lines
         at: dict[int, int] = {}
         self._positions.append(at)
         inputs, slots = iter(program.inputs), dict(program.slots)
-        for index, node in enumerate(replay.nodes):
+        for index, node in enumerate(program.nodes):
             line = line_of(lines, index)
             if node.op == "input":
                 at[index] = self._input(next(inputs), line)
@@ -175,13 +176,13 @@ class _Joined:
             else:
                 inputs_here = tuple([at[i] for i in node.inputs])
                 at[index] = self._add(Node(node.op, inputs_here, node.attrs, node.shape, node.dtype), line)
-        self._note_calls(lines, at, len(replay.nodes), [node.op for node in replay.nodes])
-        for tensor, index in program.writes:
-            source = self._recorder.source_of(tensor)
-            if source is None or id(tensor) in self._arguments:
+        self._note_calls(lines, at, len(program.nodes), [node.op for node in program.nodes])
+        for write in program.writes:
+            tensor, index = find(write.source, self._recorder.arguments.leaves), program.plan.values[write.output]
+            if id(tensor) in self._arguments:
                 raise ExportError(f"export: an argument is written to{_at(line_of(lines, index))}; want a function that "
                                   "returns what it computes")
-            self._written[self._name(tensor, source)] = at[index]
+            self._written[self._name(tensor, write.source)] = at[index]
 
     def _note_calls(self, lines: Sequence[CallLine], at: dict[int, int], count: int, ops: Sequence[str]) -> None:
         """Records the calls of operations, from their trace keys."""

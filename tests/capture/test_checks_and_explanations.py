@@ -71,7 +71,7 @@ def test_a_replay_that_goes_wrong_is_noticed(what):
     w = genesis.ones(2)
     compiled = genesis.compile(lambda x: w.mul_(3.5).sum() + x * 2.5, check=True)
     compiled(genesis.ones(2))
-    step = compiled.entries[0]._steps[0]
+    step = compiled.entries[0].programs[0]
     step.numbers[0 if what == "number" else 1] += 1
     with pytest.raises(genesis.capture.MismatchError, match=r"check=True, (result 0|name w|w of|global)"):
         compiled(genesis.ones(2))

@@ -56,8 +56,8 @@ class _Check:
         self._arrays: dict[str, str] = {}
         self._states: dict[Source, State] = {}
         self._roots: set[str] = set()  # names of tensors that are guarded not to be views
-        self._written = {root for program in recorder.programs for root, _ in program.writes}
-        self._keeps = any(program.replay.plan.keeps for program in recorder.programs)
+        self._written = {write.source for program in recorder.programs for write in program.writes}
+        self._keeps = any(program.plan.keeps for program in recorder.programs)
 
     def check(self, given: Mapping[InputSource, int]) -> EntryCheck:
         # The order matters: lines use names bound by earlier ones, and memory comes last, as it may flush a trace.
@@ -136,7 +136,7 @@ class _Check:
 
     def _is_private(self, state: State) -> bool:
         """Whether NumPy must not see the memory: it is overwritten, or saved for a later backward without a copy."""
-        return state.tensor in self._written or (
+        return state.source in self._written or (
             self._keeps and not state.array.memory.buffer.shared)  # type: ignore[union-attr]
 
     def _fail_if(self, condition: str, label: str) -> None:

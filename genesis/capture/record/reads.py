@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from genesis.capture.record.records import Program, Refusal, Source
+from genesis.capture.record.records import Refusal, Source
 from genesis.capture.record.sources import SourceTable
+from genesis.capture.replay.program import Program
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array
 
@@ -91,9 +92,9 @@ class Reads:
             else:
                 position = source[1] if source[0] == "output" else -1
                 reads.append(Read(source, position, values, str(Refusal(LOOK, line))))
-                if any(program.writes for program in programs[: position + 1]):
+                if any(program.written for program in programs[: position + 1]):
                     refusals.append(Refusal(f"{LOOK} after a tensor was written over", line))
-                if any(program.replay.plan.collectives for program in programs[: position + 1]):
+                if any(program.plan.collectives for program in programs[: position + 1]):
                     refusals.append(Refusal(f"{LOOK} after other processes took part", line))
         return sorted(reads, key=lambda read: read.position)
 

@@ -15,10 +15,10 @@ from genesis.autograd.forward_values import GOES_ON
 from genesis.capture.guards.python_state import Guards
 from genesis.capture.record.origins import users_frame
 from genesis.capture.record.reads import LOOK, Reads
-from genesis.capture.record.records import InputSource, Program, Refusal, Settings, Source, SplitError, State, signed
+from genesis.capture.record.records import InputSource, Refusal, Settings, Source, SplitError, State, signed
 from genesis.capture.record.sources import SourceTable
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal, steps_not_taken
-from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.program import Program
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
 from genesis.execution.realize import realize, realize_by_twin
@@ -360,10 +360,8 @@ class Recorder:
         if plan.keeps:
             self._check_backward(trace)
         self.programs.append(Program(
-            ReplayProgram(trace, plan, list(dict.fromkeys([array.index for array in handles])), [*trace.input_at]),
-            resolve_line(*user_line()),
+            trace, plan, list(dict.fromkeys([array.index for array in handles])), resolve_line(*user_line()),
             [self._input_source_of(trace, position, array) for position, array in trace.input_at.items()],
-            list(trace.scalars),
             [(k, self._scalar_sources[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._scalar_sources],
             [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],
             [(root, root._array.index) for root in self.states if root._array.trace is trace],
@@ -383,10 +381,10 @@ class Recorder:
             if root._base is not None or root._array is state.array or id(root._array) not in self.outputs:
                 continue
             number, index = self.outputs[id(root._array)]
-            if any(root is written for program in self.programs[number + 1 :] for written, _ in program.writes):
+            if any(root is written for program in self.programs[number + 1 :] for written, _ in program.written):
                 self.refuse("a tensor is written over with what was computed before it was last written")
-            writes = self.programs[number].writes
-            writes[:] = [*[write for write in writes if write[0] is not root], (root, index)]
+            written = self.programs[number].written
+            written[:] = [*[write for write in written if write[0] is not root], (root, index)]
 
 
 def _users_line() -> tuple[str, int] | None:

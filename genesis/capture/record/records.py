@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from genesis.capture.replay.program import ReplayProgram
 from genesis.ops.layout import Layout
 from genesis.tensor.handle import Tensor
 from genesis.tracing.source_line import line_name
@@ -103,19 +102,6 @@ class State:
             tensor, tensor._array, tensor._changes, tensor._requires_grad, tensor._grad, hooks_of(tensor), tensor._base, extras,
             tensor._array.memory.buffer.version,  # type: ignore[union-attr]
         )
-
-
-@dataclass(eq=False)
-class Program:
-    """A flush: its program, the sources of its inputs, of its numbers and of backward's leaves, and its writes."""
-
-    replay: ReplayProgram
-    line: tuple[str, int] | None
-    inputs: list[InputSource]
-    numbers: list[float]
-    slots: list[tuple[int, Source]]
-    variables: list[tuple[int, Source]]
-    writes: list[tuple[Tensor, int]]
 
 
 def signed(word: int) -> int:

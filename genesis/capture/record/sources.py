@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from genesis.capture.record.records import InputSource, Source, State
+from genesis.capture.record.records import InputSource, Source, State, Write
+from genesis.capture.replay.program import Program
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Array, Trace
@@ -77,6 +78,21 @@ class SourceTable:
                     state.label, state.source = f"the storage of {other.label}", ("base", other.source)
                     break
         return state.source
+
+    def seal(self, program: Program, later: Sequence[Program], refuse: Callable[[str], None]) -> None:
+        """At the end of the call: find the sources of what a program writes; versions rise with the last write."""
+        following = {root for one in later for root, _ in one.written}
+        writes = []
+        for root, index in program.written:
+            state, source = self.states[root], self.source_of(root)
+            if source is None:
+                refuse(f"a tensor of shape {root.shape} is written that no argument, name or attribute leads to")
+                continue
+            assert state.array.memory is not None
+            final, change = root not in following, state.array.memory.buffer.change
+            rise, notes = (root._changes - state.version, state.notes) if final else (0, 0)
+            writes.append(Write(source, program.plan.number_of[index], rise, notes, change and change.again()))
+        program.seal(writes)
 
     def input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource | None:
         """The source of an input, with what backward continues from; None if there is none."""

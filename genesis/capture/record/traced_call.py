@@ -76,7 +76,7 @@ def record(
                 watch.__exit__()  # again, as an interrupt may have cut the context's exit short
                 arguments.restore()
             flush_all()
-            if len({program.replay.device for program in recorder.programs}) > 1:
+            if len({program.device for program in recorder.programs}) > 1:
                 recorder.refuse("it computes on several devices")
         except BaseException:
             recorder.take_back_steps()

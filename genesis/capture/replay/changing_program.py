@@ -7,10 +7,10 @@ from itertools import repeat
 from typing import NamedTuple
 
 from genesis.capture.guards.tensor_guards import unlike
-from genesis.capture.record.records import InputSource, Source, Write
+from genesis.capture.record.records import Source, Write
 from genesis.capture.record.results import Results, find
 from genesis.capture.replay.host_program import HostProgram
-from genesis.capture.replay.program import ReplayProgram
+from genesis.capture.replay.program import Program
 from genesis.execution.result_pool import reusable
 from genesis.ir.dtypes import float32
 from genesis.ops.layout import contiguous_layout
@@ -65,15 +65,14 @@ class ChangingProgram(HostProgram):
     """
 
     def __init__(
-        self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], cleared: Sequence[Source],
-        results: Results, earlier: Sequence[HostProgram],
+        self, program: Program, cleared: Sequence[Source], results: Results, earlier: Sequence[HostProgram]
     ) -> None:
-        super().__init__(program, inputs)
+        super().__init__(program)
         self.pool = program.pool
         self._programs = [*earlier, self]
-        writes = self._sort_writes(program, writes)
+        writes = self._sort_writes(program)
         graded, replaced = self._gradients(results, cleared)
-        freed = self._choose_reused(program, inputs, writes, replaced)
+        freed = self._choose_reused(program, writes, replaced)
         bare = [source for source in cleared if source not in graded]
         self._recipes += [None] * len(bare)
         sources = [write.source for write in writes], [*graded, *bare], freed
@@ -115,11 +114,11 @@ class ChangingProgram(HostProgram):
             self._reused, found, reusable(found, self._owners, self._sizes), strict=True)
             if may_be and array.memory.buffer.origin is None}  # type: ignore[union-attr]
 
-    def _sort_writes(self, program: ReplayProgram, writes: Sequence[Write]) -> list[Write]:
+    def _sort_writes(self, program: Program) -> list[Write]:
         """The writes, those of small results first."""
         plan = program.plan
         is_large = [plan.sizes[output.number] > self.pool.kept_bytes for output in plan.outputs]
-        ordered = sorted(writes, key=lambda write: is_large[write.output])
+        ordered = sorted(program.writes, key=lambda write: is_large[write.output])
         self.pool.selected = [write.output for write in ordered if not is_large[write.output]]
         self._large_moved = [write.output for write in ordered if is_large[write.output]]
         self._versions = [write.versions for write in ordered]
@@ -136,12 +135,12 @@ class ChangingProgram(HostProgram):
         return graded, {value: source for value, source in zip(plain, graded, strict=True) if source in cleared}
 
     def _choose_reused(
-        self, program: ReplayProgram, inputs: Sequence[InputSource], writes: Sequence[Write], replaced: Mapping[int, Source]
+        self, program: Program, writes: Sequence[Write], replaced: Mapping[int, Source]
     ) -> list[Source]:
         """Choose the large results that overwrite what they replace: the input in the array of the overwritten tensor, if
         donation allows it, or the old gradient. Returns the sources of the tensors with such gradients.
         """
-        plan, donors = program.plan, {number: k for k, number in self.pool.donations}
+        plan, inputs, donors = program.plan, program.inputs, {number: k for k, number in self.pool.donations}
         writers: dict[int, list[Source]] = {}
         for write in writes:
             writers.setdefault(write.output, []).append(write.source)

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from genesis.capture.replay.changing_program import TensorChanges, assign
-from genesis.capture.replay.host_program import HostProgram, NativeSlots
+from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.taken_steps import PythonCalls
 from genesis.execution.interrupted_run import collective_failure, has_overwritten, leave
 from genesis.execution.plan import Plan
@@ -47,26 +47,26 @@ class CollectiveRun:
     """Runs such a program in the memory of `run`."""
 
     def __init__(
-        self, program: HostProgram, changes: TensorChanges, slots: NativeSlots, calls: PythonCalls, run: Run
+        self, program: HostProgram, changes: TensorChanges, computes: bool, calls: PythonCalls, run: Run
     ) -> None:
         self._program, self._plan = program.recorded, program.recorded.plan
         self._native = program.program
-        self._changes, self._slots, self._calls, self._run = changes, slots, calls, run
+        self._changes, self._computes, self._calls, self._run = changes, computes, calls, run
         self._completion = Completion()
 
     def __call__(self, *given: Any) -> bool | None:
         """Run on these arrays and leaves. Returns True, or None if an index is out of range or a step would differ. Raises
         CollectiveError.
         """
-        plan, slots, count = self._plan, self._slots, len(self._slots.inputs)
-        changing = self._calls.compute(*given[count:]) if slots.compute else given[count:]
+        plan, program, count = self._plan, self._program, len(self._program.inputs)
+        changing = self._calls.compute(*given[count:]) if self._computes else given[count:]
         if changing is None:
             return None
         arena: Buffer | None = None
-        arrays, numbers = [*given[:count]], [*slots.numbers]
+        arrays, numbers = [*given[:count]], [*program.numbers]
         words: list[int | float] = []
         try:
-            any(map(numbers.__setitem__, slots.sources, changing))
+            any(map(numbers.__setitem__, [k for k, _ in program.slots], changing))
             arena = Buffer(plan.arena_bytes) if plan.arena_bytes else None  # not the shared one, as MPI reads and writes there
             inputs = map(_pointer, map(arrays.__getitem__, plan.inputs))
             words = [*inputs, *self._run.addresses, arena.ptr if arena else 0, *numbers]

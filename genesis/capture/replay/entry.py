@@ -23,9 +23,9 @@ from genesis.capture.record.sources import copied
 from genesis.capture.record.steps import UpdateStep, steps_not_taken
 from genesis.capture.replay.changing_program import assign
 from genesis.capture.replay.native_replay import NativeReplay
-from genesis.capture.replay.program import ReplayProgram
-from genesis.capture.replay.settling import Refused, Settling
-from genesis.capture.replay.step import ReplayStep, step_of
+from genesis.capture.replay.program import Program
+from genesis.capture.replay.host_program import Refused
+from genesis.capture.replay.settling import settled
 from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.execution.failure import lost, take_back_notes
 from genesis.execution.flush import flush
@@ -71,7 +71,6 @@ class Entry:
         self._pure = 1 + max([read.position for read in reads], default=-1)  # programs up to the last value that Python reads
         self._replays = 0
         self.strays = 0  # calls in which a value that Python reads differed
-        self.lines = [program.line for program in recorder.programs]
         self._optimizer_steps = recorder.steps
         self._draws = recorder.drawn_in_all if recorder.starts else None
         self.results = results
@@ -79,11 +78,15 @@ class Entry:
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
         self._given = given = _given_to(recorder, reads)
         recorder.wholes.update([one.source for one in given])
-        self._steps = [step_of(recorder, position) for position in range(len(recorder.programs))]
+        self.programs = programs = recorder.programs
+        for position, program in enumerate(programs):
+            recorder.sources.seal(program, programs[position + 1 :], recorder.refuse)
         self._prefixes: list[object] = [
-            (step.program.plan, [one._replace(source=named(one.source)) for one in step.inputs], step.numbers, step.slots)
-            for step in self._steps[: self._pure]]
-        self._unread = [w.source for step in self._steps for w in step.writes if InputSource(w.source) not in given]
+            (one.plan, [each._replace(source=named(each.source)) for each in one.inputs], one.numbers, one.slots)
+            for one in programs[: self._pure]]
+        written = [write.source for program in programs for write in program.writes]
+        recorder.wholes.update(written)
+        self._unread = [source for source in written if InputSource(source) not in given]
         # The check is generated last: the look-ups so far decide which tensors it compares, and how closely.
         self._check = check_of(recorder, arguments, given)
         self.native: NativeReplay | None = None
@@ -98,11 +101,6 @@ class Entry:
     def check(self) -> AnyFunction:
         return self._check.make()
 
-    @property
-    def programs(self) -> list[ReplayProgram]:
-        """The programs that run, in order."""
-        return [step.program for step in self._steps]
-
     def label_of(self, number: int) -> str:
         """The condition that failed, given a guard's number, OTHER_MODES, or the number after the last guard's."""
         if number == OTHER_MODES:
@@ -114,7 +112,7 @@ class Entry:
     def is_elsewhere(self, arrays: Sequence[Array], leaves: Leaves) -> bool:
         """Whether a tensor that a replay would read or write is on another device than the programs."""
         devices = {*map(_device, arrays), *[array_of(find(source, leaves)).device for source in self._unread]}
-        return bool(self._steps) and not devices <= {self._steps[0].program.device}
+        return bool(self.programs) and not devices <= {self.programs[0].device}
 
     def contradicts(self, other: OtherValueError) -> bool:
         """Whether a replay would meet the value that another entry met, after the same programs, but requires another."""
@@ -158,14 +156,14 @@ class Entry:
         """
         if self._replays & (self._replays - 1):
             return
-        sources = [source for step in self._steps for _, source in step.slots]
+        sources = [source for program in self.programs for _, source in program.slots]
         draws = self._draws if self._draws_natively(sources) else None
         computes = draws is None and (
             any(source[0] != "leaf" for source in sources) or self._optimizer_steps or self._draws is not None)
-        settling = Settling(self._steps, self._given, self.reads, self.results, self._cleared,
-                            partial(self._computed, sources) if computes else None, draws)
+        compute = partial(self._computed, sources) if computes else None
         try:
-            self.native = settling.replay(self._check, self.modes)
+            self.native = settled(self._check, self.modes, self.programs, self._given, self.reads, self.results, self._cleared,
+                                  compute, draws)
         except Refused as reason:
             self.refusal, self.is_settled = str(reason), not reason.passes
         else:
@@ -174,7 +172,7 @@ class Entry:
     def _draws_natively(self, sources: Sequence[Source]) -> bool:
         """Whether all numbers that change are leaves and random draws, of a single program: no Python comes between, and no
         value read of it may undo the draws."""
-        single = len(self._steps) == 1 and not (self._pure or self._optimizer_steps or self._steps[0].program.plan.collectives)
+        single = len(self.programs) == 1 and not (self._pure or self._optimizer_steps or self.programs[0].plan.collectives)
         return single and all(source[0] in ("leaf", "seed", "draw") for source in sources)
 
     def _computed(self, sources: Sequence[Source], taken: TakenSteps, *leaves: Any) -> Sequence[Scalar] | None:
@@ -188,13 +186,13 @@ class Entry:
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
         noted: list[Noted] = []
-        last = len(self._steps) - 1
+        last = len(self.programs) - 1
         self._require(-1, arrays, values)
-        for position, step in enumerate(self._steps):
+        for position, program in enumerate(self.programs):
             if position == self._pure:
                 self._clear(leaves)
-            inputs = [self._input(one, arrays, values) for one in step.inputs]
-            trace, handles, roots = _recreated(step, inputs, step.scalars(taken, leaves), leaves, noted)
+            inputs = [self._input(one, arrays, values) for one in program.inputs]
+            trace, handles, roots = _recreated(program, inputs, taken.scalars(program, leaves), leaves, noted)
             # Only the trace may own inputs that die: the pool takes over arrays without another owner.
             inputs.clear()
             if position == last >= self._pure:
@@ -202,14 +200,14 @@ class Entry:
             for array in handles:
                 values[position, array.index] = array
             if position < self._pure:
-                flush(trace, step.program.task(handles))
+                flush(trace, program.task(handles))
                 self._require(position, arrays, values)
                 continue
             graded = self._gradients(values, leaves, made) if position == last else []
             former = [(tensor, tensor._grad) for tensor, _ in graded]
             try:
-                _commit(step, roots, handles, graded, commit)
-                flush(trace, step.program.task(handles, is_whole=position == self._pure))
+                _commit(program, roots, handles, graded, commit)
+                flush(trace, program.task(handles, is_whole=position == self._pure))
                 if trace.lost:  # a signal handler has met the failure first
                     raise lost(trace)
             except BaseException:
@@ -277,15 +275,15 @@ def _given_to(recorder: Recorder, reads: Sequence[Read]) -> dict[InputSource, in
 
 
 def _recreated(
-    step: ReplayStep, inputs: list[Array], scalars: list[float], leaves: Leaves, noted: list[Noted]
+    program: Program, inputs: list[Array], scalars: list[float], leaves: Leaves, noted: list[Noted]
 ) -> tuple[Trace, Sequence[Array], Sequence[Tensor]]:
     """The trace of a program with its leaves and writes, the arrays of its results, and the roots that it writes to; notifies
     backwards of the writes, and adds what it has `noted`."""
-    trace, handles = step.program.put_down(inputs, scalars)
-    for index, source in step.variables:
+    trace, handles = program.put_down(inputs, scalars)
+    for index, source in program.variables:
         trace.variables[index] = find(source, leaves)
-    roots = [find(write.source, leaves) for write in step.writes]
-    for root, write in zip(roots, step.writes, strict=True):
+    roots = [find(write.source, leaves) for write in program.writes]
+    for root, write in zip(roots, program.writes, strict=True):
         written = root, root._array, root._changes
         memory = realize(written[1])  # another thread may have written since the check
         if write.notes:
@@ -308,11 +306,11 @@ def _is_undone(new: Collection[Array], step: UpdateStep) -> bool:
 
 
 def _commit(
-    step: ReplayStep, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
+    program: Program, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
     commit: _Commit,
 ) -> None:
     """Assign what a program will have computed: arrays, versions and, for the last program, gradients."""
-    arrays, rises = [handles[write.output] for write in step.writes], [write.versions for write in step.writes]
+    arrays, rises = [handles[write.output] for write in program.writes], [write.versions for write in program.writes]
     assign(roots, arrays, rises, graded, commit)
     for tensor, gradient in graded:
         if not tensor._is_holder:

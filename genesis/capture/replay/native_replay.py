@@ -13,27 +13,28 @@ from __future__ import annotations
 import operator
 import struct
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from genesis.capture.guards.entry_check import EntryCheck
 from genesis.capture.guards.native_check import NativeCheck
-from genesis.capture.record.records import Mode, Positional
+from genesis.capture.record.reads import Read
+from genesis.capture.record.records import InputSource, Mode, Positional, Source
 from genesis.capture.record.results import Results
 from genesis.capture.replay.changing_program import TensorChanges
 from genesis.capture.replay.collective_run import CollectiveRun
 from genesis.capture.replay.critical_section import run_critical
-from genesis.capture.replay.host_program import BufferOf, NativeRead, NativeStep
+from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.native_modes import require_device, require_plain_thread
 from genesis.capture.replay.native_results import NativeResults
 from genesis.capture.replay.pending_values import PendingValues
-from genesis.capture.replay.taken_steps import NOTHING, PythonCalls
-from genesis.execution.result_words import RUNS, ResultWords, in_turns, word_address
+from genesis.capture.replay.program import Program
+from genesis.capture.replay.taken_steps import NOTHING, Compute, PythonCalls
+from genesis.execution.result_words import RUNS, ResultWords, fill_slots, in_turns, word_address
 from genesis.execution.verified_program import KNOWN
 from genesis.ir.annotations import Attributes
 from genesis.runtime import rng
-from genesis.runtime.completion import UNOBSERVED
 from genesis.runtime.counters import replayed
 from genesis.runtime.instructions import MISSED, Constant, Instructions, Register
 from genesis.runtime.memory import Buffer
@@ -50,19 +51,21 @@ Assignment = tuple[Register, str, Register, Register]  # tensor, name, value, an
 class NativeReplay:
     """The function of (args, kwargs) that replays a call, or returns MISSED.
 
-    `reads` are of arguments. Only the last program may change tensors. A program with collectives must be the only one. Other
-    threads run beside programs that take `long`.
+    `given` are the numbers of inputs among the arrays that the check returns. Only the last program may change tensors. A
+    program with collectives must be the only one. Other threads run beside programs that take `long`. Raises Refused.
     """
 
     def __init__(
-        self, check: EntryCheck, modes: Mode, steps: Sequence[NativeStep], reads: Sequence[NativeRead], results: Results,
-        changes: TensorChanges, long: bool,
+        self, check: EntryCheck, modes: Mode, programs: Sequence[HostProgram], given: Mapping[InputSource, int],
+        reads: Sequence[Read], results: Results, changes: TensorChanges, compute: Compute | None, draws: int | None, long: bool,
     ) -> None:
         self._code = code = Instructions(2, (Array, Memory, Buffer, Trace))
         self._long = long
-        self._steps, self._results, self._changes, self._compute = steps, results, changes, steps[-1].slots.compute
-        self._communicates = bool(steps[-1].program.recorded.plan.collectives)
-        self._arena_bytes = max([step.program.arena_bytes for step in steps], default=0)
+        self._programs, self._numbers, self._reads, self._results = programs, given, reads, results
+        self._changes, self._compute, self._draws = changes, compute, draws
+        last = programs[-1].recorded
+        self._communicates = bool(last.plan.collectives)
+        self._arena_bytes = max([program.recorded.plan.arena_bytes for program in programs])
         self._count, self._turn = array("Q", [0]), array("Q", [0])
         self._is_locked = self._compute is not None or bool(changes.roots or changes.gradients) or self._communicates or long
         self._calls = PythonCalls(self._compute)
@@ -74,19 +77,18 @@ class NativeReplay:
         self._leaves = [guards.names[f"a{j}"] for j in range(check.leaves)]
         self._before = [
             guards.arrays.get(root) or code.attribute(code.constant(root), "_array") for root, *_ in changes.roots]
-        require_device(code, modes, steps[-1].program.recorded.device, [*self._given, *self._before])
-        for read in reads:
-            self._require_value(read, [])
+        require_device(code, modes, last.device, [*self._given, *self._before])
+        self._require_values(-1, [])
         code.emit("ENTER")
-        views = [results.views_in(position) for position in range(len(steps))]
-        words = [[code.keep(step.program.words(shown)) for step, shown in zip(steps, views, strict=True)] for _ in range(RUNS)]
+        views = [results.views_in(position) for position in range(len(programs))]
+        words = [[code.keep(one.words(shown)) for one, shown in zip(programs, views, strict=True)] for _ in range(RUNS)]
         for k in in_turns(code, self._turn, words):
             result = self._run(words[k], words[k - 1])
             code.emit("ADD", word_address(self._count), 1)
             if not self._communicates:  # runs with collectives count themselves
                 code.emit("ADD", word_address(replayed), 1)
             code.emit("RETURN", result)
-        code.keep((self._count, self._turn, self._calls, steps))
+        code.keep((self._count, self._turn, self._calls, programs))
         self._replay = code.function()
         self.function: Callable[..., Any] = self._replay_locked if self._is_locked else self._replay
 
@@ -109,7 +111,7 @@ class NativeReplay:
 
     def _run(self, words: Sequence[ResultWords], previous: Sequence[ResultWords]) -> Register:
         """Run the programs; returns the register of the return value."""
-        code, steps = self._code, self._steps
+        code, last = self._code, len(self._programs) - 1
         for one in words:
             self._provide(one)
         if self._is_locked:
@@ -117,8 +119,8 @@ class NativeReplay:
             code.emit("STORE", word_address(self._calls.done), 0)
             code.assign(code.constant(self._calls), "taken", code.constant(NOTHING))
         # A single program's numbers come last: a handler that interrupts sees no effect of it.
-        numbers = self._computed() if len(steps) > 1 else None
-        built = NativeResults(code, self._leaves, steps, words)
+        numbers = self._computed() if last else None
+        built = NativeResults(code, self._leaves, self._programs, words)
         assignments = self._assignments(built)
         result = built.build(self._results.tree) if self._results.is_new else None
         if self._communicates:
@@ -126,8 +128,8 @@ class NativeReplay:
             return built.build(self._results.tree) if result is None else result
         built.note_owners()
         temporary = self._temporaries() if self._arena_bytes else None
-        device, last = steps[-1].program.recorded.device, len(steps) - 1
-        for k in range(len(steps)):
+        device = self._programs[-1].recorded.device
+        for k in range(last + 1):
             pending = PendingValues(code, device, built.arrays_of(k) if self._long and k == last else {}, words[k])
             self._run_program(k, assignments if k == last else (), words, previous, temporary, numbers, pending)
         code.emit("STORE", word_address(self._calls.done), 1)
@@ -143,14 +145,14 @@ class NativeReplay:
         temporary: Register | None, numbers: Register | None, pending: PendingValues,
     ) -> None:
         """Run program `k`; the last one also makes the `assignments`. A single program computes its numbers itself."""
-        code, step = self._code, self._steps[k]
-        if step.program.verify is not None:  # Python, which may run the same program
+        code, program = self._code, self._programs[k]
+        if program.verify is not None:  # Python, which may run the same program
             self._require_idle()
             self._fill(k, words, temporary, numbers)
-            copied = code.call(step.program.program.copied)
-            code.call(partial(step.program.verify, KNOWN + len(self._results.views_in(k))), copied)
+            copied = code.call(program.program.copied)
+            code.call(partial(program.verify, KNOWN + len(self._results.views_in(k))), copied)
         self._require_idle()
-        if k == len(self._steps) - 1:
+        if program is self._programs[-1]:
             self._tell_backwards(words[k], previous[k])
             numbers = numbers if k else self._computed()
         self._fill(k, words, temporary, numbers)
@@ -159,16 +161,15 @@ class NativeReplay:
             self._release(words)  # another thread has come to hold, since memory was chosen, what would be written over
             code.emit("MISS")
             code.skip_from(sole)
-        self._draw(step.slots.draws)
+        self._draw()
         for tensor, name, value, _ in assignments:
             code.assign(tensor, name, value)
         pending.begin()
-        run = code.emit("RUN_BESIDE" if self._long else "RUN", step.program.program.address)
+        run = code.emit("RUN_BESIDE" if self._long else "RUN", program.program.address)
         self._undo(assignments, words, pending)
         code.skip_from(run)
         pending.end()
-        for read in step.reads:
-            self._require_value(read, words)
+        self._require_values(k, words)
 
     def _run_communicating(self, assignments: Sequence[Assignment], words: ResultWords, previous: ResultWords) -> None:
         """Run the only program, which has collectives, and make the assignments."""
@@ -226,54 +227,70 @@ class NativeReplay:
             is_version = self._long and name == "_changes"
             code.assign(tensor, name, code.call(operator.add, before, code.constant(UNTRACKED)) if is_version else before)
             code.skip_from(changed)
-        self._draw(self._steps[-1].slots.draws, back=True)
+        self._draw(back=True)
         pending.lose(dict(zip([value for _, value, *_ in self._changes.roots], self._before, strict=True)))
         if self._is_locked:
             code.call(self._calls.take_back)
         self._release(words)
         code.emit("MISS")
 
-    def _draw(self, draws: int | None, back: bool = False) -> None:
+    def _draw(self, back: bool = False) -> None:
         """Move the random numbers' counter behind those that the slots draw, or back."""
-        if draws is not None:
-            self._code.emit("ADD", _random_word(rng.COUNTER), -draws if back else draws)
+        if self._draws is not None:
+            self._code.emit("ADD", _random_word(rng.COUNTER), -self._draws if back else self._draws)
 
     def _release(self, words: Sequence[ResultWords]) -> None:
         for one in words:
             if one.has_large:
                 self._code.call(one.release)
 
-    def _require_value(self, read: NativeRead, words: Sequence[ResultWords]) -> None:
-        """Go on if a value that the function reads is unchanged."""
+    def _require_values(self, position: int, words: Sequence[ResultWords]) -> None:
+        """Go on if the values that the function reads after a program, or before all, are unchanged."""
         code = self._code
-        values = code.keep(array("B", read.values))
-        if isinstance(read.source, BufferOf):
-            program, number = read.source
-            address = word_address(words[program].addresses, number)
-        else:
-            address = word_address(code.keep(array("Q", [0])))
-            memory = code.attribute(self._given[read.source], "memory")
-            code.emit("ADDRESS", address, code.attribute(memory, "pointer"), 0)
-            code.emit("MOVE", memory, code.constant(None))
-        code.emit("BYTES", address, word_address(values), len(values))
+        for read in self._reads:
+            if read.position != position:
+                continue
+            values = code.keep(array("B", read.values))
+            if read.source[0] == "output":
+                address = self._address(InputSource(read.source), words)
+            else:
+                address = word_address(code.keep(array("Q", [0])))
+                memory = code.attribute(self._array(read.source), "memory")
+                code.emit("ADDRESS", address, code.attribute(memory, "pointer"), 0)
+                code.emit("MOVE", memory, code.constant(None))
+            code.emit("BYTES", address, word_address(values), len(values))
 
     def _run_collectives(self, words: ResultWords) -> None:
-        code, step = self._code, self._steps[-1]
-        run = CollectiveRun(step.program, self._changes, step.slots, self._calls, words.run)
-        changing = self._leaves if self._compute else [self._leaves[source[1]] for source in step.slots.sources.values()]
-        inputs = [self._input(given) for given, _ in step.slots.inputs]
+        code, program = self._code, self._programs[-1]
+        run = CollectiveRun(program, self._changes, self._compute is not None, self._calls, words.run)
+        changing = self._leaves if self._compute else [self._leaves[source[1]] for _, source in program.recorded.slots]
+        inputs = [self._array(one.source) for one in program.recorded.inputs]
         code.emit("IS", code.call(run, *inputs, *changing), Constant(True))
 
-    def _input(self, given: int | Array | BufferOf) -> Register:
-        """The register of an array."""
-        assert not isinstance(given, BufferOf)
-        return self._given[given] if isinstance(given, int) else self._code.constant(given)
+    def _array(self, source: Source) -> Register:
+        """The register of the array that `source` finds, which no program of the call computes."""
+        return self._code.constant(source[1]) if source[0] == "constant" else self._given[self._numbers[InputSource(source)]]
+
+    def _address(self, one: InputSource, words: Sequence[ResultWords]) -> int:
+        """The address of the word that has the address of what another program computes."""
+        _, program, position = one.source
+        return word_address(words[program].addresses, self._programs[program].buffer_of(position, one.within))
+
+    def _inputs(self, recorded: Program, words: Sequence[ResultWords]) -> Iterator[tuple[Register, int] | int]:
+        """The inputs of a program, as `fill_slots` takes them."""
+        for k in recorded.plan.inputs:
+            one = recorded.inputs[k]
+            if one.source[0] == "output":
+                yield self._address(one, words)
+            else:
+                itemsize = recorded.nodes[recorded.positions[k]].dtype.itemsize
+                yield self._array(one.source), 0 if one.within is None else one.within.offset * itemsize
 
     def _assignments(self, built: NativeResults) -> list[Assignment]:
         """What is assigned to attributes in the end. All that can raise comes before that."""
         code, changes = self._code, self._changes
         roots = [code.constant(root) for root, *_ in changes.roots]
-        assignments = [(root, "_array", built.array(value, len(self._steps) - 1), before)
+        assignments = [(root, "_array", built.array(value, len(self._programs) - 1), before)
                 for root, (_, value, *_), before in zip(roots, changes.roots, self._before, strict=True)]
         for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
             number = code.attribute(root, "_changes")
@@ -305,31 +322,18 @@ class NativeReplay:
 
     def _fill(self, which: int, words: Sequence[ResultWords], temporary: Register | None, numbers: Register | None) -> None:
         """Fill the slots of program `which`."""
-        code, step, filled = self._code, self._steps[which], self._steps[which].slots
-        slots = step.program.program.slots()
-        code.emit("STORE", next(slots)[0], UNOBSERVED.address)
-        for k in range(len(filled.inputs)) if step.program.inputs is None else step.program.inputs:
-            given, offset = filled.inputs[k]
-            if isinstance(given, BufferOf):
-                code.emit("COPY", next(slots)[0], word_address(words[given.program].addresses, given.number))
-                continue
-            memory = code.attribute(self._input(given), "memory")
-            code.emit("ADDRESS", next(slots)[0], code.attribute(memory, "pointer"), offset)
-            code.emit("MOVE", memory, code.constant(None))  # reference counts tell whether it may be overwritten
-        for k in range(len(words[which].addresses)):
-            code.emit("COPY", next(slots)[0], word_address(words[which].addresses, k))
-        arena, _ = next(slots)
-        if temporary is None:
-            code.emit("STORE", arena, 0)
-        else:
-            code.emit("ADDRESS", arena, temporary)
-        drawn = {} if filled.draws is None else {k: s for k, s in filled.sources.items() if s[0] != "leaf"}
-        registers = {} if filled.compute is not None and numbers is None else {
+        code, program = self._code, self._programs[which]
+        recorded, sources = program.recorded, dict(program.recorded.slots)
+        slots = fill_slots(code, program.program, self._inputs(recorded, words), words[which],
+                           temporary if recorded.plan.arena_bytes else None)
+        drawn = {} if self._draws is None else {k: source for k, source in sources.items() if source[0] != "leaf"}
+        first = sum(len(one.recorded.slots) for one in self._programs[:which])  # of the computed numbers
+        registers = {} if self._compute is not None and numbers is None else {
             k: self._leaves[source[1]] if numbers is None else code.item(numbers, index)
-            for index, (k, source) in enumerate(filled.sources.items(), filled.first) if k not in drawn}
+            for index, (k, source) in enumerate(sources.items(), first) if k not in drawn}
         if drawn:  # no other thread may be changing the words
             code.emit("WORD", _random_word(rng.CHANGING), 0)
-        for k, (value, (slot, kind)) in enumerate(zip(filled.numbers, slots, strict=True)):
+        for k, (value, (slot, kind)) in enumerate(zip(recorded.numbers, slots, strict=True)):
             if k in drawn:
                 word, *further = drawn[k]
                 code.emit("COPY", slot, _random_word(rng.SEED if word == "seed" else rng.COUNTER))

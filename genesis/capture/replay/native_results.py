@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from genesis.capture.record.results import Recipe, Results, array_in
-from genesis.capture.replay.host_program import NativeStep
+from genesis.capture.replay.host_program import HostProgram
 from genesis.execution.result_words import ResultWords, word_address
 from genesis.runtime.instructions import Instructions, Register
 from genesis.tensor.handle import Storage, Tensor
@@ -18,9 +18,9 @@ class NativeResults:
     """Emits instructions that build results from the values of programs, whose memory is that of `words`."""
 
     def __init__(
-        self, code: Instructions, leaves: Sequence[Register], steps: Sequence[NativeStep], words: Sequence[ResultWords]
+        self, code: Instructions, leaves: Sequence[Register], programs: Sequence[HostProgram], words: Sequence[ResultWords]
     ) -> None:
-        self._code, self._leaves, self._steps, self._words = code, leaves, steps, words
+        self._code, self._leaves, self._programs, self._words = code, leaves, programs, words
         self._tensors: dict[int, Register] = {}
         self._arrays: dict[tuple[int, int], Register] = {}
         self._owners: Counter[Register] = Counter()
@@ -57,7 +57,7 @@ class NativeResults:
             array = self._code.call(partial(array_in, recipe.layout), root)
         else:
             program, position = recipe.key
-            array = self.array(self._steps[program].program.value_at[position], program)
+            array = self.array(self._programs[program].value_at[position], program)
         tensor = self.tensor(recipe.kind, array, recipe.flags)
         if root is not None:
             self._share(recipe, tensor, root)

@@ -1,37 +1,51 @@
-"""Recorded programs, ready to run again: how to recreate the trace, and the pool of the results."""
+"""The programs of a recorded call, ready to run again: how to recreate the trace, and the pool of the results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from genesis.capture.record.records import InputSource, Source, Write
 from genesis.execution.flush import Task
 from genesis.execution.plan import Plan
 from genesis.execution.verified_program import VERIFY, verify_inputs
 from genesis.runtime.counters import count
+from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Change, Trace, calls_alone
 from genesis.tracing.trie import TrieNode
 
 
-class ReplayProgram:
+class Program:
     """A program that ran, without its data.
 
     Attributes:
         plan: the plan that ran.
         device: the device that it ran on.
+        line: the user's line that read a value, so that it ran.
         nodes: the nodes of its trace.
         outputs: the positions of the computed values.
-        positions: the positions of the inputs.
+        positions, inputs: the positions of the inputs, and their sources.
+        numbers, slots: its numbers, and the sources of those that change, by their indices.
+        variables: the sources of backward's leaves, by their positions.
+        written: the tensors that it overwrites, with the positions of their new values, until the call ends.
+        writes: the same as each replay finds them.
         lines: the calls of its trace.
         is_single: whether it is one native call on the host, with results in separate buffers and no backward to follow.
         pool: the pool of its results; as arrays, too, if `is_single`.
     """
 
-    def __init__(self, trace: Trace, plan: Plan, outputs: Sequence[int], positions: Sequence[int]) -> None:
+    def __init__(
+        self, trace: Trace, plan: Plan, outputs: Sequence[int], line: tuple[str, int] | None, inputs: list[InputSource],
+        slots: list[tuple[int, Source]], variables: list[tuple[int, Source]], written: list[tuple[Tensor, int]],
+    ) -> None:
         self.plan = plan
         self.device = trace.device
+        self.line = line
+        self.inputs, self.slots, self.variables, self.written = inputs, slots, variables, written
+        self.numbers = list(trace.scalars)
+        self.writes: list[Write] = []
         self.nodes = [*trace.nodes]  # a copy: a call whose first argument flushes a trace may enter its other arguments there
         self.outputs = list(outputs)
-        self.positions = list(positions)
+        self.positions = [*trace.input_at]
         self._step: TrieNode = trace.step
         self.lines = trace.lines
         self._reference = trace.reference
@@ -49,9 +63,10 @@ class ReplayProgram:
                        for index, node in zip(self.outputs, nodes, strict=True)]
         self.pool = plan.pool.for_replays(handles)
 
-    def seal(self) -> None:
-        """The call is over: it does not overwrite its results from here on."""
-        self._changed = dict(self._changed)
+    def seal(self, writes: list[Write]) -> None:
+        """The call is over: it does not overwrite its results from here on, and made these writes."""
+        self._changed, self.writes = dict(self._changed), writes
+        self.written.clear()
 
     def _freed_trace(self) -> Trace:
         """The trace of results that backward has walked already."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from genesis.capture.record.records import Leaves, Settings, Source, signed
 from genesis.capture.record.steps import ScheduleStep, Undo, UpdateStep
+from genesis.capture.replay.program import Program
 from genesis.execution.failure import take_back_notes
 from genesis.ir.annotations import Scalar
 from genesis.runtime import rng
@@ -47,6 +48,13 @@ class TakenSteps:
         if self._start is not None:
             rng.set_state((rng.initial_seed(), self._start))
             self._start = None
+
+    def scalars(self, program: Program, leaves: Leaves) -> list[float]:
+        """The numbers for a program's slots, in a call with these leaves."""
+        scalars = program.numbers.copy()
+        for (k, _), number in zip(program.slots, self.numbers(leaves, [s for _, s in program.slots]), strict=True):
+            scalars[k] = number
+        return scalars
 
     def numbers(self, leaves: Leaves, sources: Sequence[Source]) -> list[Any]:
         """The numbers that `sources` name, in a call with these leaves."""
