@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import re
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import addressof
 from itertools import combinations
 from typing import Any, cast
@@ -45,7 +47,8 @@ class NativeCheck:
         about: dict[str, list[ast.expr]] = {}  # conditions that a dict alone decides, by the dict's name
         for statement in ast.parse("\n".join(lines)).body:
             if isinstance(statement, ast.If):  # it returns, or realizes a pending array, which is left to the check
-                name = dict_that_decides(statement.test, constants)
+                text, _, _ = lines[statement.lineno - 1].removeprefix("if ").rpartition(": return ")
+                name = dict_that_decides(text, constants)
                 if name is None:
                     self._require_false(statement.test)
                 else:
@@ -220,53 +223,30 @@ def _is_alive(reference: weakref.ref[Any]) -> bool:
     return reference() is not None
 
 
-# ---- conditions that depend on one dict alone: they are skipped as long as its version is the same ----
+# ---- conditions that only compare a dict's contents with former contents ----
+# These are compared by identity, or are numbers or strings, so they cannot change without a change of the dict: the conditions
+# are skipped as long as its version is the same.
+
+_FORMS = [
+    "DICT[KEY] is not THEN", "DICT.get(KEY) is not THEN", "(v := DICT[KEY]) is not THEN and differs(v, THEN)",
+    "not DICT.keys().isdisjoint(THEN)", "any(map(is_not, map(DICT.get, THEN), THEN))", "len(DICT) != SIZE",
+    "len(DICT) != SIZE or any(map(is_not, DICT.values(), THEN))", "len(DICT) != SIZE or not all(map(same, DICT, THEN))",
+]
+_PARTS = {"KEY": r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)""", "THEN": r"(\w+)", "SIZE": r"\d+"}
 
 
-def dict_that_decides(condition: ast.expr, constants: Mapping[str, object]) -> str | None:
-    """The name of the dict (a constant) if a condition only compares its contents with former contents.
-
-    These are compared by identity, or are numbers or strings, so they cannot change without a change of the dict.
-    """
-    parts = [*ast.walk(condition)]
-    found = {*_looked_into(parts)}
-    if len(found) != 1 or type(constants.get(*found)) is not dict:
-        return None
-    [name] = found
-    bound = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    known = all([part.id in constants or part.id in bound | _FUNCTIONS for part in parts if isinstance(part, ast.Name)])
-    return name if known and all(map(_compares, parts)) else None
+@functools.cache
+def _pattern(form: str) -> re.Pattern[str]:
+    text = re.escape(form).replace("DICT", r"(?P<dict>\w+)", 1).replace("DICT", "(?P=dict)")
+    for part, pattern in _PARTS.items():
+        text = text.replace(part, pattern)
+    return re.compile(text)
 
 
-def _looked_into(parts: Sequence[ast.AST]) -> Iterator[str]:
-    """The names whose contents a condition of these parts reads; "" for a value without a name."""
-    for node in parts:
-        if isinstance(node, ast.Attribute | ast.Subscript):
-            if not (isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute)):
-                yield node.value.id if isinstance(node.value, ast.Name) else ""
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
-            yield node.args[0].id if isinstance(node.args[0], ast.Name) else ""
-
-
-def _compares(node: ast.AST) -> bool:
-    """Whether a part of a condition reads nothing but the dict."""
-    match node:
-        case ast.Attribute(attr=method):
-            return method in _METHODS
-        case ast.Subscript(slice=key):
-            return isinstance(key, ast.Constant)
-        case ast.Call(func=ast.Name(name)):
-            return name in _FUNCTIONS
-        case ast.Call(func=ast.Attribute()):
-            return True
-        case ast.Compare(ops=[ast.IsNot()]):
-            return True
-        case ast.Compare(ops=[ast.NotEq()], comparators=[ast.Constant()]):
-            return True
-    return isinstance(node, _FORMS)
-
-
-_METHODS = {"get", "isdisjoint", "keys", "values"}
-_FUNCTIONS = {"all", "any", "differs", "is_not", "len", "map", "same"}
-_FORMS = (ast.BoolOp, ast.boolop, ast.Constant, ast.expr_context, ast.IsNot, ast.Name, ast.NamedExpr, ast.Not, ast.NotEq,
-          ast.UnaryOp)
+def dict_that_decides(condition: str, constants: Mapping[str, object]) -> str | None:
+    """The name of the dict (a constant) that alone decides a condition, if there is one."""
+    for match in filter(None, [_pattern(form).fullmatch(condition) for form in _FORMS]):
+        name, *then = match["dict"], *match.groups()
+        if type(constants.get(name)) is dict and constants.keys() >= {*then}:
+            return name
+    return None
