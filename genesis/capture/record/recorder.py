@@ -11,26 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from genesis.autograd.forward_values import GOES_ON
 from genesis.capture.guards.python_state import Guards
-from genesis.capture.record.origins import users_frame
-from genesis.capture.record.reads import LOOK, Reads
-from genesis.capture.record.records import InputSource, Refusal, Settings, Source, SplitError, State, signed
-from genesis.capture.record.sources import SourceTable
+from genesis.capture.record.reads import UNREACHED, Looks
+from genesis.capture.record.records import InputSource, Refusal, Settings, Source, State, signed
 from genesis.capture.record.steps import ScheduleStep, UpdateStep, is_literal, steps_not_taken
 from genesis.capture.replay.program import Program
 from genesis.execution.flush import FLUSH_HOOKS, flush_all
 from genesis.execution.plan import Plan
-from genesis.execution.realize import realize, realize_by_twin
-from genesis.ir.annotations import Attributes, Options, Scalar, Tree
+from genesis.execution.realize import realize
+from genesis.ir.annotations import Attributes, Options, Tree
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.pytree import leaves_of
 from genesis.runtime import rng
 from genesis.runtime.devices import META
 from genesis.tensor.composite import differentiated
-from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, root_of, tensor_of
+from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.view_memory import array_in_root
 from genesis.tracing.memory import Memory
@@ -39,24 +35,16 @@ from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
 
-UNREACHED = "that no argument, name or attribute leads to"
-
-
-class Recorder:
+class Recorder(Looks):
     """The record of one call in this thread; a context manager."""
 
     def __init__(
         self, fullgraph: bool = False, returns_items: bool = False, undoable: bool = False, compares: bool = True
     ) -> None:
-        self._fullgraph = fullgraph and not returns_items
-        self._returns_items = returns_items
+        super().__init__(fullgraph, returns_items, compares)
         self._undoable = undoable  # keep what the call overwrites, so that `take_back` can restore it
-        self._compares = compares  # values that Python reads may be guards
         # ---- what happened ----
-        self.refusals: list[Refusal] = []
-        self.programs: list[Program] = []
         self.steps: list[UpdateStep | ScheduleStep] = []  # of optimizers and schedulers
-        self.sources = SourceTable()
         self.states, self.gradients = self.sources.states, self.sources.gradients
         self.inputs, self.outputs = self.sources.inputs, self.sources.outputs
         self._handles: list[Array] = []  # on the programs' results: `outputs` has them by their ids, so they must stay alive
@@ -68,11 +56,7 @@ class Recorder:
         self.fixed: set[Source] = set()  # numbers that Python looked at: replays hold for this value
         self.wholes: set[Source] = set()  # tensors that are read, written or viewed: the layouts of views matter
         self.fills = False  # the call filled a dict, perhaps a cache that the next call finds filled
-        # ---- values and numbers ----
-        self.reads = Reads(self.sources)
-        self._looks = 0  # how often Python looked at values
-        self.items: list[Scalar] = []  # the results of `item()` among them
-        self.numbers: list[Number] = []  # those that are alive: the call may store them
+        # ---- numbers ----
         self._scalar_sources: dict[tuple[Trace, int], Source] = {}  # by the position in `trace.scalars`
         self._random = rng.get_state()  # before the call
         self.starts: dict[int, int] = {}  # of random numbers: counter -> how many the call had drawn before
@@ -120,55 +104,11 @@ class Recorder:
         if self.arguments is not None:
             self.arguments.put_back()  # again, as an interrupt may have cut the first time short
         self.arguments = None
-        self.reads.release()
         self.sources.release()
-        for table in (self._handles, self.numbers):
-            table.clear()
+        for table in (self._handles, self.numbers, self._found):
+            table.clear()  # type: ignore[attr-defined]
 
     # ---- hooks (see tracing/recording_hooks.py) ----
-
-    def refuse(self, reason: str, passes: bool = False) -> None:
-        """Mark the call as not replayable; `passes`: the reason may not apply to the next call."""
-        refusal = Refusal(reason, _users_line(), passes)
-        if refusal not in self.refusals:
-            self.refusals.append(refusal)
-
-    def value_looked_at(self) -> None:
-        """Python reads memory: what it does from here on may depend on the values."""
-        self._looks += 1
-        self.refuse(LOOK)
-        if self._fullgraph:
-            raise SplitError(f"compile: with fullgraph=True, {self.refusals[-1]}")
-
-    def values_read(self, array: Array) -> None:
-        """Python reads the values of `array`: a replay holds where it computes the same ones."""
-        if self._fullgraph or not self._compares:
-            self.value_looked_at()
-            return
-        self._looks += 1
-        self.reads.add(array, realize(array), _users_line())
-
-    def item_read(self, tensor: Tensor) -> Any:
-        """The number in `tensor`: a Number that replays re-read, if such calls only return it."""
-        array = array_of(tensor)
-        # A number that is only returned need not split the call's program.
-        values = (realize_by_twin if self._returns_items else realize)(array).numpy(array.node.dtype)
-        if values.size != 1:
-            raise ValueError(f"item: a tensor of shape {tensor.shape} is not one number; want exactly one element")
-        value = values.astype(array.node.dtype.compute.numpy).item()
-        if self._returns_items and type(value) in (int, float):
-            return Number(value, ("item", tensor_of(array)), self)
-        self.items.append(value)
-        self.values_read(array)
-        return value
-
-    def only_returns_items(self, result: Tree) -> bool:
-        """Whether the only obstacles to a replay are numbers read from tensors and returned, and the splits they cause."""
-        reasons = [refusal.reason for refusal in self.refusals]
-        looks = all(reason.startswith((LOOK, GOES_ON)) or reason.endswith(UNREACHED) for reason in reasons)
-        # A result that contains itself is refused, so that its leaves are not asked for.
-        return looks and bool(self.items) and self._looks == len(self.items) and (
-            {*map(id, leaves_of(result))}.issuperset(map(id, self.items)))
 
     def input_entered(self, trace: Trace, tensor: Tensor, array: Array) -> None:
         """`array`, the present or a former array of `tensor`, becomes an input of `trace`."""
@@ -385,8 +325,3 @@ class Recorder:
                 self.refuse("a tensor is written over with what was computed before it was last written")
             written = self.programs[number].written
             written[:] = [*[write for write in written if write[0] is not root], (root, index)]
-
-
-def _users_line() -> tuple[str, int] | None:
-    frame = users_frame()
-    return resolve_line(*user_line()) if frame is None else resolve_line(frame.f_code, frame.f_lasti)

@@ -79,6 +79,13 @@ class SourceTable:
                     break
         return state.source
 
+    def source_of_array(self, array: Array) -> Source | None:
+        """The source of a program's result, or of what a tensor had before the call."""
+        if id(array) in self.outputs:
+            return "output", *self.outputs[id(array)]
+        found = (self.source_of(tensor) for tensor, state in self.states.items() if state.array is array)
+        return next(filter(None, found), None)
+
     def seal(self, program: Program, later: Sequence[Program], refuse: Callable[[str], None]) -> None:
         """At the end of the call: find the sources of what a program writes; versions rise with the last write."""
         following = {root for one in later for root, _ in one.written}
@@ -112,9 +119,9 @@ class SourceTable:
             source = self.source_of(tensor)
             if source is not None:
                 return InputSource(source, None, is_copied)
-        for other, like in self.states.items():  # another tensor for it
-            if like.array is original and (source := self.source_of(other)) is not None:
-                return InputSource(source, None, is_copied)
+        source = self.source_of_array(original)  # of another tensor for it
+        if source is not None:
+            return InputSource(source, None, is_copied)
         return None if tensor is None else self._view_source_of(tensor, array, memory, is_copied)
 
     def _view_source_of(self, tensor: Tensor, array: Array, memory: Memory, is_copied: bool) -> InputSource | None:

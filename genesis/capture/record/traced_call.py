@@ -86,7 +86,7 @@ def record(
             recorder.refuse("it leaves another mode (of gradients, autocast, dtype or threads) behind")
         _compare(recorder, arguments, args, kwargs)
         results = Results(recorder, result, {*arguments.containers})
-        reads = recorder.reads.resolved(recorder.programs, recorder.refusals)
+        reads = recorder.reads()
         if results.gradients and any(read.position == len(recorder.programs) - 1 for read in reads):
             recorder.refuse(f"{LOOK} after gradients were left")
         entry = Entry(recorder, arguments, results, before, reads)
