@@ -199,12 +199,16 @@ class Attributes(Contents):
             self.visit(f"{self.constant(owner)}.{attribute}", value, path)
 
     def _not_found(self, owner: object, names: set[str], label: str) -> None:
-        """Guard that there are no such attributes, if the call handles their absence or creates them."""
+        """Guard, at the end, that there are no such attributes, if the call handles their absence or creates them."""
+        if isinstance(getattr(owner, "__dict__", None), dict):  # else the class lacks them, which is guarded
+            self._failed_lookups.setdefault(id(owner), (owner, label, set()))[2].update(names)
+
+    def _guard_missing(self) -> None:
         seen = self.seen
-        tested = names if seen.is_dynamic or seen.catches or hasattr(type(owner), "__getattr__") else names & seen.tested_for
-        if tested and isinstance(getattr(owner, "__dict__", None), dict):  # else the class lacks them, which is guarded
-            self._without(owner, tested, label)
-        self._failed_lookups.setdefault(id(owner), (owner, label, set()))[2].update(names - tested)
+        for owner, label, names in self._failed_lookups.values():
+            all_matter = seen.is_dynamic or seen.catches or hasattr(type(owner), "__getattr__")
+            if tested := names if all_matter else names & seen.tested_for:
+                self._without(owner, tested, label)
 
     def _meet(self, function: object, path: str) -> None:
         """Guard a function of a class: its contents, unless it is the library's."""

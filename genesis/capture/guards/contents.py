@@ -46,7 +46,7 @@ class Contents(Lines, ABC):
         self._classes = ClassGuards()
         self._builtins: dict[str, object] = {}
         self._names_of: dict[type, set[str]] = {}
-        self._failed_lookups: dict[int, tuple[object, str, set[str]]] = {}  # as `_lacking`, of names that are not tested for
+        self._failed_lookups: dict[int, tuple[object, str, set[str]]] = {}  # as `_lacking`, if they matter
         self._lacking: dict[int, tuple[object, str, set[str]]] = {}  # (object, label, names that it lacks), by id
         self._lacking_globals: dict[int, tuple[dict[str, object], set[str]]] = {}  # (globals, names that they lack), by id
         self._tables: dict[str, list[tuple[Collection[object], str]]] = {}  # that are only searched so far

@@ -39,11 +39,8 @@ class Guards(Attributes):
             self._understand(code, names)
             self._keep(names)
             self.seen.compares |= names.compares
-            if names.catches:
-                self.catch()
-            if new := names.absent - self.seen.tested_for:
-                self.seen.tested_for |= new
-                self._guard_missing(new)
+            self.seen.catches |= names.catches
+            self.seen.tested_for |= names.absent
             if names.dynamic or of_any:
                 self.look_up_any()
         strings = (c for c in code.co_consts if own and (names.dynamic or names.owners) and isinstance(c, str))
@@ -58,7 +55,6 @@ class Guards(Attributes):
             self._open(names)
             self._keep(names)
             self.seen.tested_for |= names.absent
-            self._guard_missing(names.absent)
             self._look_for(names.attributes, True)
         elif id(owner) in self._entered:
             self.whole(owner)
@@ -84,7 +80,6 @@ class Guards(Attributes):
             self.seen.is_dynamic = True
             for value, label in [*self._objects]:
                 self._whole(value, label)
-            self._guard_missing(None)
 
     def abstract_classes(self) -> None:
         """The call tested for an abstract class: guard the registry of virtual subclasses."""
@@ -111,21 +106,6 @@ class Guards(Attributes):
         if names.unknown is not None:
             name, line = names.unknown
             self._refuse(f"{code.co_name}, line {line}, runs the instruction {name}, which is not understood")
-
-    def catch(self) -> None:
-        """The call may continue after an exception: absent names matter, also those met before."""
-        if not self.seen.catches:
-            self.seen.catches = True
-            self._guard_missing(None)
-
-    def _guard_missing(self, names: set[str] | None) -> None:
-        missing, self._failed_lookups = self._failed_lookups, {}
-        for owner, label, absent in missing.values():
-            met = absent if names is None else absent & names
-            self._guarded.difference_update([(id(owner), attribute) for attribute in met])
-            self._attributes(owner, met, label)
-            if left := absent - met:
-                self._failed_lookups.setdefault(id(owner), (owner, label, set()))[2].update(left)
 
     def _look_for(self, names: set[str], own: bool) -> None:
         """Guard the attributes of these names, of all objects; `own`: they are in user code."""
@@ -214,6 +194,7 @@ class Guards(Attributes):
     @functools.cached_property
     def failing(self) -> Callable[[], int | None]:
         """The function that returns the number of the guard that fails, or None. No guard may be added after it."""
+        self._guard_missing()
         shared: dict[frozenset[str], frozenset[str]] = {}  # shared, as most objects of a class lack the same names
         for owner, label, names in self._lacking.values():
             absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))

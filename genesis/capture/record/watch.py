@@ -159,7 +159,7 @@ class Watch:
     def _leaves(self, frame: FrameType, code: CodeType) -> None:
         """A context exits: after an exception, it may let the call go on."""
         if code.co_name == "__exit__" and any(value is not None for name, value in frame.f_locals.items() if name != "self"):
-            self._guards.catch()
+            self._guards.seen.catches = True
 
     def _python(self, frame: FrameType, code: CodeType, origin: str) -> None:
         self._leaves(frame, code)

@@ -22,9 +22,9 @@ from genesis.capture.record.results import Results, build, build_tensor, find
 from genesis.capture.record.sources import copied
 from genesis.capture.record.steps import UpdateStep, steps_not_taken
 from genesis.capture.replay.changing_program import assign
+from genesis.capture.replay.host_program import Refused
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.program import Program
-from genesis.capture.replay.host_program import Refused
 from genesis.capture.replay.settling import settled
 from genesis.capture.replay.taken_steps import TakenSteps
 from genesis.execution.failure import lost, take_back_notes
