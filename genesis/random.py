@@ -23,8 +23,8 @@ from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import call, call_on
-from genesis.tensor.from_python import from_data
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import call_on, from_data
 from genesis.tensor.handle import Tensor
 from genesis.tensor.out import takes_out
 

@@ -17,7 +17,8 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
-from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, root_of, share_storage, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.trace_inputs import enter

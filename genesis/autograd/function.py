@@ -17,7 +17,8 @@ from genesis.autograd.pullback import enter, handle, pull
 from genesis.ir.annotations import AnyFunction, Arguments
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of, filled
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, result_class
 from genesis.tracing.state import recording, thread_state
 

@@ -17,7 +17,8 @@ from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.fork import fork_safe_lock
-from genesis.tensor.dispatch import array_of, filled, moved
+from genesis.tensor.dispatch import array_of, moved
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Storage, Tensor, hold_gradient
 from genesis.tensor.in_place import move_storage
 from genesis.tensor.modes import enable_grad

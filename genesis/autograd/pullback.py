@@ -23,8 +23,8 @@ from genesis.ir.shapes import Shape
 from genesis.ops.batch import NotBatchedError, batch
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import array_of, call, filled
-from genesis.tensor.from_python import from_data
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.from_python import filled, from_data
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.state import recorded, recording
 from genesis.tracing.trace import LOCK, Array, Trace

@@ -23,7 +23,8 @@ from genesis.ir.annotations import Key
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ops.derive import derive
 from genesis.ops.registry import OPERATIONS, expand
-from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.families import Form
 from genesis.tracing.recording_hooks import unwatched

@@ -25,7 +25,8 @@ from genesis.nn.module import Module
 from genesis.pytree import map_tree
 from genesis.runtime.groups import Collective
 from genesis.tensor.composite import differentiated
-from genesis.tensor.dispatch import array_of, filled
+from genesis.tensor.dispatch import array_of
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import refuse

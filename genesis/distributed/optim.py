@@ -17,7 +17,7 @@ from genesis.ir.annotations import Options
 from genesis.ir.errors import ArgumentTypeError
 from genesis.ops import collective as rows
 from genesis.optim.optimizer import Closure, Group, Members, Optimizer, State
-from genesis.tensor.dispatch import filled
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 
 __all__ = ["ZeroRedundancyOptimizer"]

@@ -8,7 +8,8 @@ from genesis.distributed.nn.functional import all_gather
 from genesis.distributed.process_group import group_of, is_initialized
 from genesis.nn.older_names import SyncBatchNorm as OneProcess
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.dispatch import call, filled
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tracing.state import recording

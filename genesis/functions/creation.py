@@ -14,7 +14,8 @@ from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import call, call_on, filled
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import call_on, filled
 from genesis.tensor.handle import Operand, Tensor
 from genesis.tensor.out import takes_out
 

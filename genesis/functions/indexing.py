@@ -24,8 +24,8 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.views import Item
 from genesis.runtime.devices import CPU
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of, call, filled
-from genesis.tensor.from_python import from_data
+from genesis.tensor.dispatch import array_of, call
+from genesis.tensor.from_python import filled, from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_memory import selected_in_memory
 from genesis.tensor.in_place import require_apart, write

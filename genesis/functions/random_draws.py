@@ -23,7 +23,8 @@ from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.mersenne_twister import MersenneTwister
 from genesis.runtime.rng import SEED, Generator
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import call, call_on
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import call_on
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tracing.recording_hooks import numbers_drawn, reads_forbidden, refuse
 from genesis.tracing.state import thread_state

@@ -16,7 +16,8 @@ from genesis.ir.dtypes import STORED, DType, as_dtype, float32, get_default_dtyp
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops.registry import OPERATIONS, wrapped
 from genesis.runtime.devices import DeviceLike, device_of
-from genesis.tensor.dispatch import call, call_on
+from genesis.tensor.dispatch import call
+from genesis.tensor.from_python import call_on
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.out import takes_out
 

@@ -12,7 +12,7 @@ from genesis.ir.dtypes import bool_
 from genesis.linalg import qr
 from genesis.random import randperm
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import filled
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tracing.state import recording

@@ -14,16 +14,15 @@ import numpy as np
 
 from genesis.execution.flush import flush
 from genesis.ir.annotations import Attributes
-from genesis.ir.dtypes import DType, as_dtype, from_numpy_dtype, refuse_number
+from genesis.ir.dtypes import DType, from_numpy_dtype
 from genesis.ir.graph import plain_number
-from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.signatures import in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
 from genesis.tensor.handle import (
-    CallArguments, Operand, Tensor, all_pending, from_values, mark_inference, result_class, root_of, spreading, tensor_of,
+    CallArguments, Tensor, all_pending, from_values, mark_inference, result_class, root_of, spreading, tensor_of,
     tensors_in,
 )
 from genesis.tensor.known_calls.calls import KnownCalls
@@ -37,14 +36,13 @@ from genesis.tensor.varying_offsets import with_offset_as_argument
 from genesis.tensor.view_memory import array_in_root, array_over, is_whole
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import user_line
-from genesis.tracing.state import current_trace, open_trace, recording, thread_state
+from genesis.tracing.state import open_trace, recording, thread_state
 from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.token import Token, of_complex, of_float
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
 from genesis.tracing.trie import Key
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
-_FLOATS = float, complex
 LITERALS = (0, 1, -1)  # numbers that are part of programs
 _DISTINCT = frozenset({int, str, type(None)})  # types whose equal values are interchangeable, unlike 1, 1.0 and True
 
@@ -278,28 +276,6 @@ def _otherwise(
         return operation, *with_numbers_read(operation, arguments, attributes)
     with_argument = with_offset_as_argument(trace, key, arguments, attributes, code, offset)
     return (operation, arguments, attributes) if with_argument is None and ended_before(trace) else with_argument
-
-
-def call_on(device: Device, operation: Operation, arguments: CallArguments, target: Tensor | None = None) -> Any:
-    """Record a call without tensors among its arguments; its results are on `device`. The target is that of `call`."""
-    if device is CPU and not thread_state.multi_device:
-        return known.call(operation, arguments, None, False, target)
-    current_trace(device)  # from now on this thread's calls check devices
-    before, thread_state.device = thread_state.device, device
-    try:
-        return call(operation, arguments)
-    finally:
-        thread_state.device = before
-
-
-def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU, target: Tensor | None = None) -> Tensor:
-    """A tensor of one number everywhere; the target is that of `call`. Raises ValueError for a number that the dtype lacks."""
-    if dtype.__class__ is not DType:
-        dtype = as_dtype("full", dtype)
-    if isinstance(value, _FLOATS) and not max(abs(value.real), abs(value.imag)) < 65504:  # the least floating limit
-        refuse_number("full", value, dtype)
-    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype), target)
-    return result
 
 
 def _one_device(arguments: CallArguments) -> Device | None:

@@ -13,19 +13,19 @@ from genesis.ir.dtypes import (
     refuse_number,
 )
 from genesis.ir.errors import ArgumentError, DataError
-from genesis.ir.shapes import contiguous_strides, reach
+from genesis.ir.shapes import Shape, contiguous_strides, reach
 from genesis.ops.layout import Layout, contiguous_layout
-from genesis.ops.registry import OPERATIONS
+from genesis.ops.registry import OPERATIONS, Operation
 from genesis.runtime import dlpack
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.dlpack import Outside
 from genesis.runtime.memory import Buffer
 from genesis.runtime.object_words import address_of
-from genesis.tensor.dispatch import call, moved
-from genesis.tensor.handle import Tensor, from_values, method, new_root, tensor_of
+from genesis.tensor.dispatch import call, known, moved
+from genesis.tensor.handle import CallArguments, Operand, Tensor, from_values, method, new_root, tensor_of
 from genesis.tracing.memory import LINE, NUMBERS, Memory
 from genesis.tracing.recording_hooks import made_from_python, python_data, refuse
-from genesis.tracing.state import recording
+from genesis.tracing.state import current_trace, recording, thread_state
 from genesis.tracing.trace import Array
 
 
@@ -211,3 +211,30 @@ def _plain(data: Tree) -> Tree:
     if not hasattr(data, "detach"):
         return data
     return data.numpy(force=True)
+
+
+# ---- calls without tensors among their arguments ----
+
+_FLOATS = float, complex
+
+
+def call_on(device: Device, operation: Operation, arguments: CallArguments, target: Tensor | None = None) -> Any:
+    """Record a call without tensors among its arguments; its results are on `device`. The target is that of `call`."""
+    if device is CPU and not thread_state.multi_device:
+        return known.call(operation, arguments, None, False, target)
+    current_trace(device)  # from now on this thread's calls check devices
+    before, thread_state.device = thread_state.device, device
+    try:
+        return call(operation, arguments)
+    finally:
+        thread_state.device = before
+
+
+def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU, target: Tensor | None = None) -> Tensor:
+    """A tensor of one number everywhere; the target is that of `call`. Raises ValueError for a number that the dtype lacks."""
+    if dtype.__class__ is not DType:
+        dtype = as_dtype("full", dtype)
+    if isinstance(value, _FLOATS) and not max(abs(value.real), abs(value.imag)) < 65504:  # the least floating limit
+        refuse_number("full", value, dtype)
+    result: Tensor = call_on(device, OPERATIONS["full"], (value, shape, dtype), target)
+    return result

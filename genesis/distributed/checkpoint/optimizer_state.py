@@ -10,7 +10,7 @@ from genesis.distributed.checkpoint.options import StateDictOptions, given_value
 from genesis.ir.errors import ArgumentError
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor.composite import differentiated
-from genesis.tensor.dispatch import filled
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach

@@ -13,7 +13,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ops import collective as rows
 from genesis.pytree import map_tree
-from genesis.tensor.dispatch import filled
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import recording
 

@@ -19,7 +19,7 @@ from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.dtypes import DTYPES, DType
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.devices import CPU, Device
-from genesis.tensor.dispatch import filled
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 
 _TAG, _DESCRIPTION = 7041, 4096  # (tag, bytes) of the description of a stage's results, sent once

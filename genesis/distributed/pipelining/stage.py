@@ -12,7 +12,7 @@ from genesis.distributed.process_group import group_of
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.nn.module import Module
 from genesis.runtime.devices import CPU, device_of
-from genesis.tensor.dispatch import filled
+from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 
 

@@ -19,9 +19,9 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.deferred import deferred
 from genesis.runtime.rng import Generator
-from genesis.tensor.dispatch import array_of, call, filled
+from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import number_in
-from genesis.tensor.from_python import from_data
+from genesis.tensor.from_python import filled, from_data
 from genesis.tensor.handle import Operand, Tensor, attribute, replace_root, root_of, share_storage
 from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import move_storage, rederived, write
