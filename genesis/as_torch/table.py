@@ -13,6 +13,7 @@ import math
 import multiprocessing
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -20,8 +21,7 @@ import genesis
 import genesis.optim.lr_scheduler.scheduler as scheduler
 import genesis.utils.data as data
 from genesis import (
-    amp, ao, autograd, backends, cuda, distributed, distributions, fft, func, linalg, masked, nested, nn, optim, quasirandom,
-    random, serialization, signal, sparse, special, testing,
+    amp, ao, autograd, cuda, distributed, distributions, func, masked, nested, nn, optim, random, serialization, signal, sparse,
 )
 from genesis.as_torch import fx
 from genesis.as_torch.names import modules, names_of
@@ -47,13 +47,20 @@ from genesis.utils import checkpoint
 Source = Any  # a module, a class or any object with attributes
 
 
+SAME = """
+    autograd.forward_ad autograd.functional backends backends.cuda backends.cudnn backends.mha backends.mps
+    distributed.checkpoint.state_dict distributed.checkpoint.stateful distributions distributions.constraint_registry
+    distributions.constraints distributions.utils fft func linalg nested nn nn.functional nn.grad nn.init nn.utils.prune
+    nn.utils.rnn optim.lr_scheduler optim.swa_utils profiler quasirandom signal signal.windows sparse special testing
+"""  # modules that genesis has under the same name
+
 MODULES: dict[str, tuple[Source, ...]] = {
+    **{f"torch.{name}": (attrgetter(name)(genesis),) for name in re.findall(r"\S+", SAME)},
     "torch": (genesis, types, top, raw, environment, distributed.futures, amp, cuda),
     "torch.futures": (distributed.futures,),
     "torch.storage": (environment,),
     "torch.hub": (repositories, hub),
     "torch.utils.model_zoo": (hub,),
-    "torch.profiler": (genesis.profiler,),
     "torch.utils.flop_counter": (flops,),
     "torch.utils.weak": (weak,),
     "torch.utils.benchmark.*": (measuring, tables_of_times),
@@ -64,24 +71,18 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch._VF": (genesis, raw),
     "torch._tensor": (genesis,),
     # ---- networks ----
-    "torch.nn": (nn,),
-    "torch.nn.functional": (functional,),
-    "torch.nn.init": (init,),
     "torch.utils.data._utils.collate": (data.collate,),
     "torch.nn.modules.*": (nn,),
     "torch.nn.modules.module": (nn, nn.hooks),
     "torch.nn.modules.utils": (networks,),
     "torch.nn.common_types": (genesis,),
-    "torch.nn.grad": (nn.grad,),
     "torch.nn.parameter": (nn, nn_parameter),
     **{f"torch.nn.parallel{path}": (parallel, nn, distributed) for path in ("", ".distributed")},
     "torch.nn.parallel.*": (parallel, nn),
     "torch.nn.utils": (utils, nn),
     "torch.nn.utils.*": (utils,),
-    "torch.nn.utils.rnn": (utils.rnn,),
     "torch.nn.utils.parametrize": (utils.parametrize, nn),
     "torch.nn.utils.parametrizations": (utils.parametrizations, nn, utils),
-    "torch.nn.utils.prune": (utils.prune,),
     "torch.nn.utils.weight_norm": (utils.normed_weights,),
     "torch.nn.utils.spectral_norm": (utils.normed_weights,),
     "torch.nn.utils.stateless": (func,),
@@ -92,40 +93,22 @@ MODULES: dict[str, tuple[Source, ...]] = {
         "", ".observer", ".fake_quantize")},
     **{f"torch.{path}nn.quantized.dynamic": (ao.nn.quantized.dynamic,) for path in ("", "ao.")},
     "torch.optim.*": (optim,),
-    "torch.optim.lr_scheduler": (optim.lr_scheduler,),
-    "torch.optim.swa_utils": (optim.swa_utils,),
     # ---- gradients ----
     "torch.autograd": (autograd, overriding, engine),
     "torch.autograd.*": (autograd,),
-    "torch.autograd.functional": (autograd.functional,),
     "torch.autograd.functional.fwAD": (autograd.forward_ad,),
     "torch.autograd.graph": (autograd.graph, engine),
     "torch.autograd.profiler": (genesis.profiler, engine),
-    "torch.autograd.forward_ad": (autograd.forward_ad,),
-    "torch.func": (func,),
     "torch._functorch": (func,),
     "functorch": (func,),  # an older name of both
     # ---- mathematics ----
-    "torch.fft": (fft,),
-    "torch.linalg": (linalg,),
-    "torch.special": (special,),
     "torch.masked": (masked, masked_tensors),
-    "torch.sparse": (sparse,),
-    "torch.nested": (nested,),
     "torch.masked.maskedtensor": (masked_tensors,),
-    "torch.quasirandom": (quasirandom,),
-    "torch.signal": (signal,),
-    "torch.signal.windows": (signal.windows,),
     "torch.signal.windows.windows": (signal.windows,),
     "torch.random": (random, top, environment),
-    "torch.distributions": (distributions,),
     "torch.distributions.*": (distributions, distributions.composed, distributions.utils, functional, math),
-    "torch.distributions.constraint_registry": (distributions.constraint_registry,),
-    "torch.distributions.constraints": (distributions.constraints,),
     "torch.distributions.kl": (distributions.kl, distributions, math),
     "torch.distributions.transforms": (distributions.transforms, distributions, distributions.utils, functional),
-    "torch.distributions.utils": (distributions.utils,),
-    "torch.testing": (testing,),
     # ---- data and files ----
     "torch.utils.data.*": (data, pipes),
     "torch.utils.checkpoint": (checkpoint, checkpoints),
@@ -149,11 +132,6 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.cuda.streams": (cuda,),
     "torch.cpu": (processor,),
     "torch.cpu.amp": (amp,),
-    "torch.backends": (backends,),
-    "torch.backends.cuda": (backends.cuda,),
-    "torch.backends.cudnn": (backends.cudnn,),
-    "torch.backends.mps": (backends.mps,),
-    "torch.backends.mha": (backends.mha,),
     **{f"torch.backends.{name}": (libraries.Library,) for name in libraries.LIBRARIES},
     "torch.accelerator": (accelerators,),
     "torch.multiprocessing": (spawning, multiprocessing),
@@ -167,8 +145,6 @@ MODULES: dict[str, tuple[Source, ...]] = {
     "torch.distributed.device_mesh": (distributed,),
     **{f"torch.distributed.checkpoint{path}": (distributed.checkpoint,) for path in (
         "", ".state_dict_saver", ".state_dict_loader", ".filesystem", ".default_planner", ".planner", ".storage", ".api")},
-    "torch.distributed.checkpoint.state_dict": (distributed.checkpoint.state_dict,),
-    "torch.distributed.checkpoint.stateful": (distributed.checkpoint.stateful,),
     **{f"torch.distributed.tensor{path}": (distributed.tensor,) for path in ("", ".experimental", ".placement_types")},
     "torch.distributed.tensor.parallel.*": (distributed.tensor.parallel,),
     "torch.distributed.algorithms.ddp_comm_hooks.default_hooks": (distributed.communication_hooks,),
