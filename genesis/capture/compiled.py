@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any, TypeVar, overload
 
 from genesis.autograd.hooks import observers
-from genesis.capture.record.reads import OtherValueError
+from genesis.capture.record.reads import Missed, OtherValueError
 from genesis.capture.record.records import Positional, Refusal, SplitError
 from genesis.capture.record.traced_call import modes, record
 from genesis.capture.replay.comparison import compared
@@ -141,31 +141,27 @@ class Compiled:
                 entries.remove(entry)
                 entries.insert(0, entry)
                 self._find_native()
-            replayed, result = self._run(entry, found, args, kwargs)
-            if replayed:
-                self._settle(entry)
-                return result
-            nearest, self.missed, began = len(entry.labels), str(result), timeline.start()
-            if isinstance(result, OtherValueError):
-                other = result
+            try:
+                result = self._run(entry, found, args, kwargs)
+            except Missed as missed:
+                nearest, self.missed, began = len(entry.labels), str(missed), timeline.start()
+                if isinstance(missed, OtherValueError):
+                    other = missed.with_traceback(None)  # which leads here, and to the values
+                continue
+            if not self.check and entry.settle():
+                self._find_native()
+            return result
         return MISSED
 
-    def _run(self, entry: Entry, found: Any, args: Positional, kwargs: Attributes) -> tuple[bool, Any]:
+    def _run(self, entry: Entry, found: Any, args: Positional, kwargs: Attributes) -> Any:
         """See `Entry.replay`; `found` is what the entry's check found."""
         if self.check and entry.replays < CHECKED:
             return compared(self.function, entry, found, args, kwargs)
         began = timeline.start()
         try:
-            outcome: tuple[bool, Any] = run_critical(entry.replay, *found)
+            return run_critical(entry.replay, *found)
         finally:
             timeline.note("replay", began, self.__qualname__)
-        return outcome
-
-    def _settle(self, entry: Entry) -> None:
-        """Switch an entry that has replayed a call to replay by instructions, if possible."""
-        if not entry.is_settled and not self.check:
-            entry.settle()
-            self._find_native()
 
     def _record(self, args: Positional, kwargs: Attributes) -> Any:
         """Record the call; ever more rarely after several recordings that replays do not pay for."""

@@ -45,7 +45,11 @@ class Read(NamedTuple):
     label: str
 
 
-class OtherValueError(Exception):
+class Missed(Exception):
+    """A call would continue differently from the recorded one; says why. It has had no effect."""
+
+
+class OtherValueError(Missed):
     """A value that Python reads within a call differs from the recorded call's."""
 
     def __init__(self, read: Read, found: bytes, prefix: list[object]) -> None:

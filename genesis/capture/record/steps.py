@@ -37,11 +37,10 @@ class ScheduleStep:
     def __init__(self, scheduler: LRScheduler, arguments: Options) -> None:
         self.scheduler = scheduler
         self._arguments = dict(arguments)
-        self._before: Undo = []
-        self._note(self._before)
+        self.take_back = self._restoring()  # undoes the recorded step
 
-    def _note(self, undo: Undo) -> None:
-        """Add to `undo` what restores the schedule's present state."""
+    def _restoring(self) -> Callable[[], None]:
+        """The function that restores the schedule's present state."""
         scheduler: Any = self.scheduler
         before = [(part, dict(vars(part))) for part in _parts(scheduler)]
         groups = [dict(group) for group in scheduler.optimizer.param_groups]
@@ -54,15 +53,11 @@ class ScheduleStep:
                 group.clear()
                 group.update(settings)
 
-        undo.append(restore)
-
-    def take_back(self) -> None:
-        """Undo the recorded step."""
-        self._before[0]()
+        return restore
 
     def again(self, undo: Undo) -> Settings | None:
         """Take the step; returns its numbers, of which there are none."""
-        self._note(undo)
+        undo.append(self._restoring())
         self.scheduler.step(**self._arguments)
         return ()
 

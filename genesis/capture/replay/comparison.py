@@ -23,16 +23,12 @@ class MismatchError(AssertionError):
     """A replay's results differ from the function's own: found by `check=True`."""
 
 
-def compared(
-    function: AnyFunction, entry: Entry, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[bool, Any]:
+def compared(function: AnyFunction, entry: Entry, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`entry.replay(*found)`, compared with what the function does when called; raises MismatchError."""
     wanted, recorder, _ = record(function, args, kwargs, undoable=True)
     then = _values(recorder, wanted)
     recorder.take_back()
-    replayed, result = entry.replay(*found)
-    if not replayed:
-        return replayed, result
+    result = entry.replay(*found)
     now = _values(recorder, result)
     recorder.release()
     for name, value in then.items():
@@ -41,7 +37,7 @@ def compared(
                 f"compile: with check=True, {name} of {getattr(function, '__name__', 'the function')} is "
                 f"{_shown(now.get(name))} replayed; want {_shown(value)}, as uncompiled"
             )
-    return True, result
+    return result
 
 
 def _values(recorder: Recorder, result: object) -> dict[str, object]:

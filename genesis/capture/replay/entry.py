@@ -15,7 +15,7 @@ from typing import Any
 
 from genesis.capture.guards.entry_check import check_of
 from genesis.capture.record.arguments import Arguments
-from genesis.capture.record.reads import OtherValueError, Read, named
+from genesis.capture.record.reads import Missed, OtherValueError, Read, named
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Leaves, Mode, Source, Values
 from genesis.capture.record.results import Results, build, build_tensor, find
@@ -91,7 +91,7 @@ class Entry:
         self._check = check_of(recorder, arguments, given)
         self.native: NativeReplay | None = None
         self.refusal: str | None = None  # why instructions did not replay it at the last attempt
-        self.is_settled = False  # `native` is decided
+        self._is_settled = False  # `native` is decided
         sources = {one.source for one in given}
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in sources]
         self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
@@ -120,8 +120,8 @@ class Entry:
             return False
         return any(named(read.source) == other.source and read.values != other.found for read in self.reads)
 
-    def replay(self, arrays: list[Array], leaves: Leaves) -> tuple[bool, Any]:
-        """(True, the return value), or (False, why) if the call would continue differently; then it has had no effect.
+    def replay(self, arrays: list[Array], leaves: Leaves) -> Any:
+        """The return value. Raises Missed if the call would continue differently.
 
         Raises NothingDoneError if the function is to be called, to fail at its own line; gradients that it clears are gone.
         """
@@ -130,32 +130,30 @@ class Entry:
         taken, commit = TakenSteps(), _Commit()
         try:
             if not taken.take(self._optimizer_steps, self._draws):
-                return False, "the settings of an optimizer"
+                raise Missed("the settings of an optimizer")
             result = self._flushed(arrays, leaves, taken, commit)
-        except OtherValueError as other:
-            taken.take_back()
-            self.strays += 1
-            return False, other
-        except BaseException:
+        except BaseException as raised:
+            self.strays += isinstance(raised, OtherValueError)
             # Once committed, tensors hold their new arrays, computed or pending: the steps count.
             if not commit.done:
                 taken.take_back()
             raise
         self._replays += 1
-        return True, result
+        return result
 
     @property
     def replays(self) -> int:
         """The number of replays."""
         return self._replays + (0 if self.native is None else self.native.replays)
 
-    def settle(self) -> None:
-        """Have instructions replay this call, if possible. It has been replayed before, so its duration is known.
+    def settle(self) -> bool:
+        """Have instructions replay this call, if possible; returns whether they do from now on. It has been replayed before, so
+        its duration is known.
 
         A replay may have been too long because the machine was busy: it is tried again, ever more rarely.
         """
-        if self._replays & (self._replays - 1):
-            return
+        if self._is_settled or self._replays & (self._replays - 1):
+            return False
         sources = [source for program in self.programs for _, source in program.slots]
         draws = self._draws if self._draws_natively(sources) else None
         computes = draws is None and (
@@ -165,9 +163,10 @@ class Entry:
             self.native = settled(self._check, self.modes, self.programs, self._given, self.reads, self.results, self._cleared,
                                   compute, draws)
         except Refused as reason:
-            self.refusal, self.is_settled = str(reason), not reason.passes
+            self.refusal, self._is_settled = str(reason), not reason.passes
         else:
-            self.is_settled = True
+            self._is_settled = True
+        return self.native is not None
 
     def _draws_natively(self, sources: Sequence[Source]) -> bool:
         """Whether all numbers that change are leaves and random draws, of a single program: no Python comes between, and no
