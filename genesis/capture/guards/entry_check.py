@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from genesis.capture.guards.lines import check_function
-from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, TensorGuards, unlike
+from genesis.capture.guards.tensor_guards import LABELS, TensorGuard, guarded_arrays, unlike
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import InputSource, Source, State, hooks_of
@@ -79,15 +79,15 @@ class _Check:
             if source not in slots:
                 self._memory(source)
         if slots:
-            guards = self.guards.constant(TensorGuards([self._guard(source, source in read) for source in slots]))
-            self.lines.append(f"if (h := {guards}.arrays()).__class__ is int: return h")
+            rows = self.guards.constant([self._guard(source, source in read) for source in slots])
+            self.lines.append(f"if (h := guarded_arrays({rows})).__class__ is int: return h")
         inputs = [f"h[{slots[source]}]" if source in slots else self._arrays[self._tensor(source)] for source in sources]
         lines = [*self.lines]
         leaves = "".join(f"a{j}, " for j in range(len(self.arguments.leaves)))
         self.lines.append(f"return [{', '.join(inputs)}], ({leaves})")
         helpers: dict[str, object] = {
             "array_of": array_of, "realize": realize, "unlike": unlike, "hooks_of": hooks_of,
-            "failing": self.guards.failing,
+            "failing": self.guards.failing, "guarded_arrays": guarded_arrays,
         }
         guarded = "if (v := failing()) is not None: return v"
         constants = self.guards.constants

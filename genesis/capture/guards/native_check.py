@@ -18,7 +18,7 @@ from itertools import combinations
 from typing import Any, cast
 
 from genesis.capture.guards.classes import NUMBERS_DIFFER
-from genesis.capture.guards.tensor_guards import TensorGuard, TensorGuards, unlike
+from genesis.capture.guards.tensor_guards import TensorGuard, unlike
 from genesis.runtime.instructions import Constant, Instructions, Register
 from genesis.tensor.handle import Tensor
 
@@ -29,7 +29,7 @@ class NativeCheck:
     Attributes:
         code: the instructions; registers 0 and 1 are the call's `args` and `kwargs`.
         names: the registers of the names that lines have assigned.
-        arrays: the registers of the arrays of tensors that TensorGuards guard.
+        arrays: the registers of the arrays of tensors in the rows of `guarded_arrays`.
     """
 
     def __init__(self, code: Instructions) -> None:
@@ -79,8 +79,8 @@ class NativeCheck:
                 code.emit("FALSE", register(condition))
             case ast.UnaryOp(_, ast.Call(ast.Attribute(ast.Name(ids), "isdisjoint"), [others])) if ids in self._ids:
                 self._require_outside(self._ids[ids], others)
-            case ast.Compare(ast.Attribute(ast.NamedExpr(ast.Name(name), ast.Call(ast.Attribute(ast.Name(guards), "arrays"))))):
-                self._lists[name] = self._require_tensors(cast(TensorGuards, self._constants[guards]))
+            case ast.Compare(ast.Attribute(ast.NamedExpr(ast.Name(name), ast.Call(ast.Name("guarded_arrays"), [rows])))):
+                self._lists[name] = self._require_tensors(self._value(rows))
             case ast.Compare(ast.Attribute(owner, "__class__"), [ast.IsNot()], [kind]) if is_constant(kind):
                 code.emit("CLASS", register(owner), Constant(value(kind)))
             case ast.Compare(ast.Attribute(owner, name), [ast.IsNot()], [same]) if is_constant(owner) and is_constant(same):
@@ -145,10 +145,10 @@ class NativeCheck:
         function = eval(compile(whole, "<guard>", "eval"), {**self._constants})
         return self.code.call(function, *[self.names[name] for name in known])
 
-    def _require_tensors(self, guards: TensorGuards) -> list[Register]:
-        """As `TensorGuards.arrays`. Arrays stay in registers; all else goes through one scratch register."""
+    def _require_tensors(self, rows: Sequence[TensorGuard]) -> list[Register]:
+        """As `guarded_arrays`. Arrays stay in registers; all else goes through one scratch register."""
         code, looked, arrays = self.code, self._looked_at, list[Register]()
-        for row in guards.rows:
+        for row in rows:
             tensor = code.constant(row.tensor)
             array = code.attribute(tensor, "_array")
             arrays.append(array)

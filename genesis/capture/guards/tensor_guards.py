@@ -30,37 +30,27 @@ class TensorGuard(NamedTuple):
     number: int
 
 
-class TensorGuards:
-    """The guards of an entry's tensors, in `rows`."""
-
-    def __init__(self, rows: Sequence[TensorGuard]) -> None:
-        self.rows = rows
-
-    def arrays(self) -> list[Array] | int:
-        """The tensors' arrays, or the number of the guard that failed."""
-        arrays, learns = [], False
-        for tensor, node, requires_grad, is_bare, is_read, strides, is_private, number in self.rows:
-            array = tensor._array
-            if tensor._base is not None:
-                return number
-            if array.node is not node:
-                if unlike(array.node, node):
-                    return number + 1
-                learns = True
-            if tensor._requires_grad is not requires_grad:
-                return number + 2
-            if is_bare and (tensor._hooks or tensor._post_hooks or tensor._node_hooks is not None):
-                return number + 3
-            if is_read:
-                memory = array.memory or realize(array)
-                if memory.strides != strides:
-                    return number + 4
-                if is_private and memory.buffer.shared:
-                    return number + 5
-            arrays.append(array)
-        if learns:  # a tensor that was loaded, or overwritten by uncompiled code, has an equivalent node of another program
-            self.rows = [row._replace(node=array.node) for row, array in zip(self.rows, arrays, strict=True)]
-        return arrays
+def guarded_arrays(rows: Sequence[TensorGuard]) -> list[Array] | int:
+    """The tensors' arrays, or the number of the guard that failed."""
+    arrays = []
+    for tensor, node, requires_grad, is_bare, is_read, strides, is_private, number in rows:
+        array = tensor._array
+        if tensor._base is not None:
+            return number
+        if array.node is not node and unlike(array.node, node):  # as of a tensor that was loaded
+            return number + 1
+        if tensor._requires_grad is not requires_grad:
+            return number + 2
+        if is_bare and (tensor._hooks or tensor._post_hooks or tensor._node_hooks is not None):
+            return number + 3
+        if is_read:
+            memory = array.memory or realize(array)
+            if memory.strides != strides:
+                return number + 4
+            if is_private and memory.buffer.shared:
+                return number + 5
+        arrays.append(array)
+    return arrays
 
 
 def unlike(now: Node, then: Node) -> bool:

@@ -16,7 +16,7 @@ from genesis.ir.dtypes import float32
 from genesis.ops.layout import contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.tensor.bare_root import update_bare_root
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tracing.trace import Array, Change
 
 _NOTHING = Array.realized(Buffer(0), contiguous_layout((0,)), float32)  # no result has its size
@@ -39,8 +39,8 @@ def assign(
     roots: Sequence[Tensor], arrays: Sequence[Array], rises: Sequence[int], graded: Sequence[tuple[Tensor, Tensor | None]],
     *commits: object,
 ) -> None:
-    """Give roots their new arrays and raise their versions, give others new gradients, and mark what is committed: all or
-    nothing, as no interrupt splits one C call."""
+    """Give roots their new arrays and raise their versions, give others new gradients, or none, and mark what is committed:
+    all or nothing, as no interrupt splits one C call."""
     count, tensors = len(roots), [tensor for tensor, _ in graded]
     names = [*["_array"] * count, *["_changes"] * count, *["_grad"] * len(graded), *["done"] * len(commits)]
     versions = [root._changes + rise for root, rise in zip(roots, rises, strict=True)]
@@ -48,6 +48,9 @@ def assign(
     any(map(setattr, [*roots, *roots, *tensors, *commits], names, news))
     for root in roots:
         update_bare_root(root)
+    for tensor, gradient in graded:
+        if not tensor._is_holder:
+            hold_gradient(tensor, gradient)
 
 
 class _Tensors(NamedTuple):

@@ -32,7 +32,7 @@ from genesis.execution.flush import flush
 from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Scalar
 from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, hold_gradient
+from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import note
 from genesis.tracing.trace import Array, Change, Trace
 
@@ -205,7 +205,8 @@ class Entry:
             graded = self._gradients(values, leaves, made) if position == last else []
             former = [(tensor, tensor._grad) for tensor, _ in graded]
             try:
-                _commit(program, roots, handles, graded, commit)
+                written, rises = [handles[write.output] for write in program.writes], [one.versions for one in program.writes]
+                assign(roots, written, rises, graded, commit)
                 flush(trace, program.task(handles, is_whole=position == self._pure))
                 if trace.lost:  # a signal handler has met the failure first
                     raise lost(trace)
@@ -223,9 +224,7 @@ class Entry:
                 raise
         if self._pure > last:  # nothing to compute: gradients are views of former values, or None
             self._clear(leaves)
-            for tensor, gradient in self._gradients(values, leaves, made):
-                hold_gradient(tensor, gradient)
-            commit.done = True
+            assign((), (), (), self._gradients(values, leaves, made), commit)
         return build(self.results.tree, values, leaves, made)
 
     def _clear(self, leaves: Leaves) -> None:
@@ -302,15 +301,3 @@ def _take_back(noted: Sequence[Noted], new: Collection[Array]) -> None:
 
 def _is_undone(new: Collection[Array], step: UpdateStep) -> bool:
     return step.parameter._array not in new
-
-
-def _commit(
-    program: Program, roots: Sequence[Tensor], handles: Sequence[Array], graded: Sequence[tuple[Tensor, Tensor | None]],
-    commit: _Commit,
-) -> None:
-    """Assign what a program will have computed: arrays, versions and, for the last program, gradients."""
-    arrays, rises = [handles[write.output] for write in program.writes], [write.versions for write in program.writes]
-    assign(roots, arrays, rises, graded, commit)
-    for tensor, gradient in graded:
-        if not tensor._is_holder:
-            hold_gradient(tensor, gradient)
