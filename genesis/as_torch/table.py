@@ -189,16 +189,27 @@ class SDPBackend(enum.Enum):
 
 _inductor_settings, _functorch_settings = Settings(), Settings()
 
+ALIKE: dict[Source, str] = {  # names whose last part is an attribute of the source
+    compilers: "compile fork jit.Final wait",
+    hub: "hub.HASH_REGEX hub._get_torch_home hub.urlparse",
+    overriding: """DisableTorchFunction DisableTorchFunctionSubclass nn.functional.handle_torch_function
+        nn.functional.has_torch_function nn.functional.has_torch_function_unary nn.functional.has_torch_function_variadic""",
+    privates: """_C._nn._parse_to _utils._flatten_dense_tensors _utils._unflatten_dense_tensors nn._reduction.get_enum
+        nn.init._calculate_correct_fan nn.init._calculate_fan_in_and_fan_out nn.modules.loss._Loss nn.modules.loss._WeightedLoss
+        nn.modules.transformer._get_activation_fn nn.modules.transformer._get_clones
+        nn.utils.parametrize.is_traceable_wrapper_subclass utils._foreach_utils._group_tensors_by_device_and_dtype""",
+    products: "hspmm smm sspaddmm",
+    raw: "_convert_indices_from_coo_to_csr _softmax_backward_data nn.functional.native_channel_shuffle",
+}
+
 NAMES: dict[str, Any] = {
-    "torch.compile": compilers.compile,
+    **{f"torch.{path}": getattr(source, path.rpartition(".")[2]) for source, paths in ALIKE.items() for path in paths.split()},
     "torch.AcceleratorError": RuntimeError,
-    "torch._C._nn._parse_to": privates._parse_to,
     "torch.autograd._is_checkpoint_valid": lambda: True,
     "torch.__config__": Settings(show=lambda: "PyTorch's names, of genesis"),
     "torch._subclasses.fake_tensor.is_fake": no,
     "torch.profiler.kineto_available": no,
     "torch._C._log_api_usage_once": nothing,
-    "torch.utils._foreach_utils._group_tensors_by_device_and_dtype": privates._group_tensors_by_device_and_dtype,
     "torch.distributed.rpc.api._require_initialized": processes._require_initialized,
     "torch._C._are_functorch_transforms_active": lambda: thread_state.deferred,
     "torch._C._functorch.is_batchedtensor": no,  # no transform wraps tensors here
@@ -232,14 +243,6 @@ NAMES: dict[str, Any] = {
     **{f"torch.fx.graph_module.{name}": getattr(fx.graph_module, name) for name in (
         "_CodeOnlyModule", "_copy_attr", "_USER_PRESERVED_ATTRIBUTES_KEY")},
     "torch.fx.node.Target": fx.node.Target, "torch.fx.node.Argument": fx.node.Argument,
-    "torch.nn.modules.loss._Loss": privates._Loss,
-    "torch.nn.modules.loss._WeightedLoss": privates._WeightedLoss,
-    "torch.nn._reduction.get_enum": privates.get_enum,
-    "torch.nn.modules.transformer._get_clones": privates._get_clones,
-    "torch.nn.modules.transformer._get_activation_fn": privates._get_activation_fn,
-    **{f"torch.nn.init.{name}": getattr(privates, name) for name in (
-        "_calculate_fan_in_and_fan_out", "_calculate_correct_fan")},
-    **{f"torch._utils.{name}": getattr(privates, name) for name in ("_flatten_dense_tensors", "_unflatten_dense_tensors")},
     **{f"torch._C.{name}": nothing for name in (
         "_jit_set_profiling_mode", "_jit_set_profiling_executor", "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled",
         "_jit_override_can_fuse_on_cpu", "_jit_set_texpr_fuser_enabled")},
@@ -251,9 +254,6 @@ NAMES: dict[str, Any] = {
     **{f"{home}.{name}": function for (home, name), function in functions_of(Builder(None, None)).items()
        if "_rebuild" in name},
     "torch.storage._load_from_bytes": lambda b: genesis.load(io.BytesIO(b), weights_only=False),
-    "torch.hub._get_torch_home": hub._get_torch_home,
-    "torch.hub.HASH_REGEX": hub.HASH_REGEX,
-    "torch.hub.urlparse": hub.urlparse,
     **{f"torch.jit.{name}": compilers.returned for name in ("_script_if_tracing", "_overload", "_overload_method")},
     "torch.onnx.export": exporting.export_onnx,
     "torch.onnx.is_in_onnx_export": no,
@@ -268,9 +268,7 @@ NAMES: dict[str, Any] = {
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
     "torch.hsmm": products.hspmm,
     "torch._sym_sqrt": math.sqrt,
-    **{f"torch.{name}": getattr(products, name) for name in ("smm", "hspmm", "sspaddmm")},
     **{f"torch.sparse.{name}": kind for name, kind in types.SPARSE_KINDS.items()},
-    **{f"torch.{name}": getattr(compilers, name) for name in ("fork", "wait")},
     **{f"torch.{name}_copy": top.copied(getattr(genesis, name)) for name in ("view_as_real", "view_as_complex")},
     "torch.optim.lr_scheduler._LRScheduler": scheduler.LRScheduler,
     **{f"torch.{home}.SDPBackend": SDPBackend for home in ("nn.attention", "backends.cuda")},
@@ -294,17 +292,10 @@ NAMES: dict[str, Any] = {
        for kind in ("max_pool", "adaptive_max_pool") for name in (f"{kind}1d", f"{kind}2d", f"{kind}3d")},
     **{f"torch.nn.functional.fractional_max_pool{axes}d_with_indices": functools.partial(
         getattr(functional, f"fractional_max_pool{axes}d"), return_indices=True) for axes in (2, 3)},
-    "torch.nn.functional.native_channel_shuffle": raw.native_channel_shuffle,
-    "torch._softmax_backward_data": raw._softmax_backward_data,
-    "torch._convert_indices_from_coo_to_csr": raw._convert_indices_from_coo_to_csr,
     "torch._sample_dirichlet": lambda input, generator=None: drawn_by_host(
         "dirichlet", input.shape, input, generator=generator),
     **{f"{home}.{name}": function for name, function in raw.ORDERED.items() for home in ("torch", "torch._VF")},
     "torch.nn.functional.upsample": functional.interpolate,
-    **{f"torch.nn.functional.{name}": getattr(overriding, name) for name in (
-        "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")},
-    "torch.DisableTorchFunction": overriding.DisableTorchFunction,
-    "torch.DisableTorchFunctionSubclass": overriding.DisableTorchFunctionSubclass,
     "torch.nn.utils.clip_grad_norm": utils.clip_grad_norm_,
     "torch.optim.lr_scheduler.EPOCH_DEPRECATION_WARNING": "The epoch parameter of a scheduler's step() is deprecated.",
     "torch.optim.lr_scheduler.inf": float("inf"),
@@ -316,12 +307,10 @@ NAMES: dict[str, Any] = {
     "torch.nn.utils.rnn.PackedSequence_": utils.rnn.PackedSequence,
     "torch.nn.utils.rnn.bind": lambda optional, fn: None if optional is None else fn(optional),
     "torch.nn.utils.parametrizations.F": functional,
-    "torch.nn.utils.parametrize.is_traceable_wrapper_subclass": privates.is_traceable_wrapper_subclass,
     **{f"torch.nn.utils.parametrize.{q}": no for q in ("get_swap_module_params_on_conversion", "is_opaque_reference_type")},
     "torch.func.functionalize": compilers.returned,
     "torch._jit_internal._copy_to_script_wrapper": compilers.returned,
     "torch.func.debug_unwrap": lambda tensor, *, recurse=True: tensor,
-    "torch.jit.Final": compilers.Final,
     "torch._inductor.config": _inductor_settings,
     "torch._functorch.config": _functorch_settings,
     "torch.cuda.default_generators": (),
