@@ -17,7 +17,7 @@ from genesis.ops.layout import contiguous_layout
 from genesis.runtime.memory import Buffer
 from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.handle import Tensor, hold_gradient
-from genesis.tracing.trace import Array, Change
+from genesis.tracing.trace import Array
 
 _NOTHING = Array.realized(Buffer(0), contiguous_layout((0,)), float32)  # no result has its size
 
@@ -26,12 +26,11 @@ class TensorChanges(NamedTuple):
     """The changes of every call, if the tensors are the same in all calls.
 
     Attributes:
-        roots: for each tensor that is overwritten: the value of the program that it gets, by how much its version rises, how
-            often and of which change backwards are notified.
+        roots: the tensors that are overwritten, and how.
         gradients: for each tensor with a new gradient: (program, value), or None for no gradient; and its flags.
     """
 
-    roots: list[tuple[Tensor, int, int, int, Change | None]]
+    roots: list[tuple[Tensor, Write]]
     gradients: list[tuple[Tensor, tuple[int, int] | None, Sequence[tuple[str, object]]]]
 
 
@@ -73,12 +72,13 @@ class ChangingProgram(HostProgram):
         super().__init__(program)
         self.pool = program.pool
         self._programs = [*earlier, self]
-        writes = self._sort_writes(program)
+        self._writes = sorted(program.writes, key=self._is_large)  # those of small results first
+        self.pool.selected = [write.output for write in self._writes if not self._is_large(write)]
         graded, replaced = self._gradients(results, cleared)
-        freed = self._choose_reused(program, writes, replaced)
+        freed = self._choose_reused(program, replaced)
         bare = [source for source in cleared if source not in graded]
         self._recipes += [None] * len(bare)
-        sources = [write.source for write in writes], [*graded, *bare], freed
+        sources = [write.source for write in self._writes], [*graded, *bare], freed
         self._tensors = _Tensors(*[[find(source, ()) for source in part] for part in sources]) if all(
             source[0] == "tensor" for part in sources for source in part) else None
 
@@ -94,15 +94,12 @@ class ChangingProgram(HostProgram):
             root._array.node.differentiable for root in tensors.roots
         ):
             return None
-        values = [*self.pool.selected, *self._large_moved]
-        roots = [(root, value, versions, *notes) for root, value, versions, notes in zip(
-            tensors.roots, values, self._versions, self._notes, strict=True)]
         made: list[tuple[tuple[int, int] | None, Sequence[tuple[str, object]]]] = [
             (None, ()) if recipe is None else ((recipe.key[0], self._value(recipe.key)), recipe.flags) for recipe in recipes]
         gradients = [(tensor, *which) for tensor, which in zip(tensors.graded, made, strict=True)]
         if not all(value is None or tensor._is_holder for tensor, value, _ in gradients):
             return None
-        return TensorChanges(roots, gradients)
+        return TensorChanges([*zip(tensors.roots, self._writes, strict=True)], gradients)
 
     def reused(self) -> Mapping[int, Array]:
         """The arrays that results overwrite, by the number of the result's buffer: of inputs, and of replaced gradients, which
@@ -117,16 +114,9 @@ class ChangingProgram(HostProgram):
             self._reused, found, reusable(found, self._owners, self._sizes), strict=True)
             if may_be and array.memory.buffer.origin is None}  # type: ignore[union-attr]
 
-    def _sort_writes(self, program: Program) -> list[Write]:
-        """The writes, those of small results first."""
-        plan = program.plan
-        is_large = [plan.sizes[output.number] > self.pool.kept_bytes for output in plan.outputs]
-        ordered = sorted(program.writes, key=lambda write: is_large[write.output])
-        self.pool.selected = [write.output for write in ordered if not is_large[write.output]]
-        self._large_moved = [write.output for write in ordered if is_large[write.output]]
-        self._versions = [write.versions for write in ordered]
-        self._notes = [(write.notes, write.change) for write in ordered]
-        return ordered
+    def _is_large(self, write: Write) -> bool:
+        plan = self.recorded.plan
+        return plan.sizes[plan.outputs[write.output].number] > self.pool.kept_bytes
 
     def _gradients(self, results: Results, cleared: Sequence[Source]) -> tuple[list[Source], dict[int, Source]]:
         """The sources of tensors with new gradients; and value -> source of the tensor whose gradient it replaces."""
@@ -137,15 +127,13 @@ class ChangingProgram(HostProgram):
             return graded, {}
         return graded, {value: source for value, source in zip(plain, graded, strict=True) if source in cleared}
 
-    def _choose_reused(
-        self, program: Program, writes: Sequence[Write], replaced: Mapping[int, Source]
-    ) -> list[Source]:
+    def _choose_reused(self, program: Program, replaced: Mapping[int, Source]) -> list[Source]:
         """Choose the large results that overwrite what they replace: the input in the array of the overwritten tensor, if
         donation allows it, or the old gradient. Returns the sources of the tensors with such gradients.
         """
         plan, inputs, donors = program.plan, program.inputs, {number: k for k, number in self.pool.donations}
         writers: dict[int, list[Source]] = {}
-        for write in writes:
+        for write in self._writes:
             writers.setdefault(write.output, []).append(write.source)
         # One writer, the input's own tensor: then it alone owns the array, and the result may take its memory.
         over: list[tuple[int, int]] = []

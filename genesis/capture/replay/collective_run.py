@@ -113,7 +113,7 @@ class CollectiveRun:
     def _commit(self, trace: Trace, handles: Sequence[Array]) -> None:
         """Give tensors their new arrays, which are pending."""
         changed = self._changes.roots
-        roots = [root for root, *_ in changed]
+        roots = [root for root, _ in changed]
         trace.written += [(root, root._array, root._changes) for root in roots]
         graded: list[tuple[Tensor, Tensor | None]] = []
         for tensor, which, flags in self._changes.gradients:
@@ -121,4 +121,4 @@ class CollectiveRun:
             for name, flag in flags:
                 setattr(gradient, name, flag)
             graded.append((tensor, gradient))
-        assign(roots, [handles[value] for _, value, *_ in changed], [rise for _, _, rise, *_ in changed], graded)
+        assign(roots, [handles[write.output] for _, write in changed], [write.versions for _, write in changed], graded)

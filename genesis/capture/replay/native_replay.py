@@ -76,7 +76,7 @@ class NativeReplay:
         self._given = [guards.evaluate(name) for name in check.inputs]
         self._leaves = [guards.names[f"a{j}"] for j in range(check.leaves)]
         self._before = [
-            guards.arrays.get(root) or code.attribute(code.constant(root), "_array") for root, *_ in changes.roots]
+            guards.arrays.get(root) or code.attribute(code.constant(root), "_array") for root, _ in changes.roots]
         require_device(code, modes, last.device, [*self._given, *self._before])
         self._require_values(-1, [])
         code.emit("ENTER")
@@ -228,7 +228,7 @@ class NativeReplay:
             code.assign(tensor, name, code.call(operator.add, before, code.constant(UNTRACKED)) if is_version else before)
             code.skip_from(changed)
         self._draw(back=True)
-        pending.lose(dict(zip([value for _, value, *_ in self._changes.roots], self._before, strict=True)))
+        pending.lose(dict(zip([write.output for _, write in self._changes.roots], self._before, strict=True)))
         if self._is_locked:
             code.call(self._calls.take_back)
         self._release(words)
@@ -289,12 +289,12 @@ class NativeReplay:
     def _assignments(self, built: NativeResults) -> list[Assignment]:
         """What is assigned to attributes in the end. All that can raise comes before that."""
         code, changes = self._code, self._changes
-        roots = [code.constant(root) for root, *_ in changes.roots]
-        assignments = [(root, "_array", built.array(value, len(self._programs) - 1), before)
-                for root, (_, value, *_), before in zip(roots, changes.roots, self._before, strict=True)]
-        for root, (_, _, versions, *_) in zip(roots, changes.roots, strict=True):
+        roots = [(code.constant(root), write) for root, write in changes.roots]
+        assignments = [(root, "_array", built.array(write.output, len(self._programs) - 1), before)
+                       for (root, write), before in zip(roots, self._before, strict=True)]
+        for root, write in roots:
             number = code.attribute(root, "_changes")
-            assignments.append((root, "_changes", code.call(operator.add, number, code.constant(versions)), number))
+            assignments.append((root, "_changes", code.call(operator.add, number, code.constant(write.versions)), number))
         for tensor, value, flags in changes.gradients:
             former = code.attribute(code.constant(tensor), "_grad")  # the old gradient lives on until the end
             gradient = code.constant(None) if value is None else built.tensor(Tensor, built.array(value[1], value[0]), flags)
@@ -307,17 +307,17 @@ class NativeReplay:
         Small results of the previous run are skipped if only their tensor owns them, as nothing else can read them.
         """
         code = self._code
-        for k, ((_, value, _, times, change), before) in enumerate(zip(self._changes.roots, self._before, strict=True)):
-            if not times:
+        for k, ((_, write), before) in enumerate(zip(self._changes.roots, self._before, strict=True)):
+            if not write.notes:
                 continue
             is_small = k < len(words.unread)
-            other = code.emit("SKIP_OTHER", before, word_address((previous if is_small else words).results, value), 0)
+            other = code.emit("SKIP_OTHER", before, word_address((previous if is_small else words).results, write.output), 0)
             if is_small:
                 silent = code.emit("SKIP_ALONE", word_address(previous.unread[k]), 0, 0)
             else:  # written in place: it has no other owner
                 silent = code.emit("SKIP_IS", code.constant(None), None, 0)
             code.skip_from(other)
-            code.call(partial(self._calls.note, times, change), before)
+            code.call(partial(self._calls.note, write.notes, write.change), before)
             code.skip_from(silent)
 
     def _fill(self, which: int, words: Sequence[ResultWords], temporary: Register | None, numbers: Register | None) -> None:
