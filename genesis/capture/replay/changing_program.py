@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from genesis.capture.guards.tensor_guards import unlike
 from genesis.capture.record.records import Source, Write
-from genesis.capture.record.results import Results, find
+from genesis.capture.record.results import Recipe, Results, find
 from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.program import Program
 from genesis.execution.result_pool import reusable
@@ -27,11 +27,11 @@ class TensorChanges(NamedTuple):
 
     Attributes:
         roots: the tensors that are overwritten, and how.
-        gradients: for each tensor with a new gradient: (program, value), or None for no gradient; and its flags.
+        gradients: the tensors with a new gradient, and that; None for no gradient.
     """
 
     roots: list[tuple[Tensor, Write]]
-    gradients: list[tuple[Tensor, tuple[int, int] | None, Sequence[tuple[str, object]]]]
+    gradients: list[tuple[Tensor, Recipe | None]]
 
 
 def assign(
@@ -94,10 +94,8 @@ class ChangingProgram(HostProgram):
             root._array.node.differentiable for root in tensors.roots
         ):
             return None
-        made: list[tuple[tuple[int, int] | None, Sequence[tuple[str, object]]]] = [
-            (None, ()) if recipe is None else ((recipe.key[0], self._value(recipe.key)), recipe.flags) for recipe in recipes]
-        gradients = [(tensor, *which) for tensor, which in zip(tensors.graded, made, strict=True)]
-        if not all(value is None or tensor._is_holder for tensor, value, _ in gradients):
+        gradients = [*zip(tensors.graded, recipes, strict=True)]
+        if not all(recipe is None or tensor._is_holder for tensor, recipe in gradients):
             return None
         return TensorChanges([*zip(tensors.roots, self._writes, strict=True)], gradients)
 
@@ -120,7 +118,7 @@ class ChangingProgram(HostProgram):
 
     def _gradients(self, results: Results, cleared: Sequence[Source]) -> tuple[list[Source], dict[int, Source]]:
         """The sources of tensors with new gradients; and value -> source of the tensor whose gradient it replaces."""
-        self._recipes = [recipe for _, recipe in results.gradients]
+        self._recipes: list[Recipe | None] = [recipe for _, recipe in results.gradients]
         graded = [source for source, _ in results.gradients]
         plain = [self._value(recipe.key) for recipe in self._recipes if recipe is not None and recipe.is_plain]
         if len(plain) < len(graded) or len(self._programs) > 1:  # a missed call must leave gradients as they were

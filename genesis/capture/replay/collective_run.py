@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+from genesis.capture.record.results import build_tensor
 from genesis.capture.replay.changing_program import TensorChanges, assign
 from genesis.capture.replay.host_program import HostProgram
 from genesis.capture.replay.taken_steps import PythonCalls
@@ -23,7 +24,7 @@ from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.completion import Completion
 from genesis.runtime.counters import counts
 from genesis.runtime.memory import Buffer
-from genesis.tensor.handle import Tensor, tensor_of
+from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Array, Trace
 
 _pointer = attrgetter("memory.pointer")
@@ -115,10 +116,7 @@ class CollectiveRun:
         changed = self._changes.roots
         roots = [root for root, _ in changed]
         trace.written += [(root, root._array, root._changes) for root in roots]
-        graded: list[tuple[Tensor, Tensor | None]] = []
-        for tensor, which, flags in self._changes.gradients:
-            gradient = None if which is None else tensor_of(handles[which[1]])
-            for name, flag in flags:
-                setattr(gradient, name, flag)
-            graded.append((tensor, gradient))
+        values, made = {(0, one.index): one for one in handles}, dict[int, Tensor]()
+        graded = [(tensor, None if recipe is None else build_tensor(recipe, values, (), made))
+                  for tensor, recipe in self._changes.gradients]
         assign(roots, [handles[write.output] for _, write in changed], [write.versions for _, write in changed], graded)

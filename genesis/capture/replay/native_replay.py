@@ -40,7 +40,6 @@ from genesis.runtime.instructions import MISSED, Constant, Instructions, Registe
 from genesis.runtime.memory import Buffer
 from genesis.runtime.scratch import scratch
 from genesis.runtime.team import team
-from genesis.tensor.handle import Tensor
 from genesis.tracing.memory import Memory
 from genesis.tracing.tensor_state import UNTRACKED
 from genesis.tracing.trace import LOCK, Array, Trace, critical
@@ -295,9 +294,9 @@ class NativeReplay:
         for root, write in roots:
             number = code.attribute(root, "_changes")
             assignments.append((root, "_changes", code.call(operator.add, number, code.constant(write.versions)), number))
-        for tensor, value, flags in changes.gradients:
+        for tensor, recipe in changes.gradients:
             former = code.attribute(code.constant(tensor), "_grad")  # the old gradient lives on until the end
-            gradient = code.constant(None) if value is None else built.tensor(Tensor, built.array(value[1], value[0]), flags)
+            gradient = code.constant(None) if recipe is None else built.made(recipe)
             assignments.append((code.constant(tensor), "_grad", gradient, former))
         return assignments
 

@@ -31,7 +31,7 @@ class NativeResults:
         """The register of the return value, or of a part of it."""
         code, (how, what) = self._code, tree
         if how == "made":
-            return self._made(what)
+            return self.made(what)
         if how == "item":
             return code.call(Tensor.item, self.build(what))
         if how == "leaf":
@@ -46,19 +46,24 @@ class NativeResults:
             self._containers[id(what)] = built if make is tuple else code.call(make, built)
         return self._containers[id(what)]
 
-    def _made(self, recipe: Recipe) -> Register:
+    def made(self, recipe: Recipe) -> Register:
         """The register of a recipe's tensor, which is built once a call."""
-        known = self._tensors.get(id(recipe))
+        code, known = self._code, self._tensors.get(id(recipe))
         if known is not None:
             return known
-        root = None if recipe.base is None else self._made(recipe.base)
+        root = None if recipe.base is None else self.made(recipe.base)
         if recipe.value is None:
             assert root is not None
-            array = self._code.call(partial(array_in, recipe.layout), root)
+            array = code.call(partial(array_in, recipe.layout), root)
         else:
             program, position = recipe.key
             array = self.array(self._programs[program].value_at[position], program)
-        tensor = self.tensor(recipe.kind, array, recipe.flags)
+        tensor = code.new(recipe.kind)
+        self._owners[array] += 1
+        code.assign(tensor, "_requires_grad", code.constant(False))
+        code.assign(tensor, "_array", array)
+        for name, flag in recipe.flags:
+            code.assign(tensor, name, code.constant(flag))
         if root is not None:
             self._share(recipe, tensor, root)
         self._tensors[id(recipe)] = tensor
@@ -76,17 +81,6 @@ class NativeResults:
         for name, value in {"_base": root, "_layout": code.constant(recipe.layout), "_seen": code.constant(seen),
                             "_storage": storage}.items():
             code.assign(view, name, value)
-
-    def tensor(self, kind: type[Tensor], array: Register, flags: Sequence[tuple[str, object]]) -> Register:
-        """The register of a new tensor."""
-        code = self._code
-        made = code.new(kind)
-        self._owners[array] += 1
-        code.assign(made, "_requires_grad", code.constant(False))
-        code.assign(made, "_array", array)
-        for name, flag in flags:
-            code.assign(made, name, code.constant(flag))
-        return made
 
     def array(self, value: int, program: int) -> Register:
         """The register of a program's value."""
