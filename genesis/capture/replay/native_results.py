@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from genesis.capture.record.results import Recipe, Results, array_in
-from genesis.capture.replay.host_program import HostProgram
+from genesis.capture.record.results import Recipe, array_in
+from genesis.capture.replay.host_program import HostProgram, Refused
 from genesis.execution.result_words import ResultWords, word_address
 from genesis.runtime.instructions import Instructions, Register
 from genesis.tensor.handle import Storage, Tensor
+
+KNOWN_BEFORE = "it returns former gradients, constants, or views of tensors that were there before"
 
 
 class NativeResults:
@@ -36,10 +38,12 @@ class NativeResults:
             return code.call(Tensor.item, self.build(what))
         if how == "leaf":
             return self._leaves[what]
-        if how == "found":
+        if how == "found" and what[0] in ("leaf", "tensor"):
             return self._leaves[what[1]] if what[0] == "leaf" else code.constant(what[1].tensor)
         if how == "same":
             return code.constant(what)
+        if how != "made of":
+            raise Refused(KNOWN_BEFORE)
         if id(what) not in self._containers:
             make, parts = what
             built = code.tuple(*map(self.build, parts))
@@ -47,10 +51,12 @@ class NativeResults:
         return self._containers[id(what)]
 
     def made(self, recipe: Recipe) -> Register:
-        """The register of a recipe's tensor, which is built once a call."""
+        """The register of a recipe's tensor, built once a call. Raises Refused unless programs compute it and its root."""
         code, known = self._code, self._tensors.get(id(recipe))
         if known is not None:
             return known
+        if recipe.base.__class__ not in (Recipe, type(None)) or (recipe.value is not None and recipe.value[0] != "output"):
+            raise Refused(KNOWN_BEFORE)
         root = None if recipe.base is None else self.made(recipe.base)
         if recipe.value is None:
             assert root is not None
@@ -99,27 +105,3 @@ class NativeResults:
         """Tell the words how many owners each value has got so far."""
         for program, words in enumerate(self._words):
             words.expect({value: self._owners[register] for value, register in self.arrays_of(program).items()})
-
-
-def _is_computed(recipe: Recipe) -> bool:
-    """Whether a result, and the root of a view, are computed by the call's programs."""
-    base = recipe.base
-    if base is not None and not (base.__class__ is Recipe and _is_computed(base)):
-        return False
-    return base is not None if recipe.value is None else recipe.value[0] == "output"  # type: ignore[no-any-return]
-
-
-def is_native(results: Results) -> bool:
-    """Whether instructions can build what a call returns."""
-    return not results.former_gradients and _is_native(results.tree)
-
-
-def _is_native(tree: tuple[str, Any]) -> bool:
-    how, what = tree
-    if how == "made of":
-        return all(map(_is_native, what[1]))
-    if how == "item":
-        return _is_native(what)
-    if how == "found":
-        return what[0] in ("leaf", "tensor")
-    return _is_computed(what) if how == "made" else how in ("leaf", "same")

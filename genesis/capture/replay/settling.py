@@ -12,7 +12,7 @@ from genesis.capture.replay.changing_program import ChangingProgram, TensorChang
 from genesis.capture.replay.collective_run import is_replayable
 from genesis.capture.replay.host_program import HostProgram, Refused
 from genesis.capture.replay.native_replay import NativeReplay
-from genesis.capture.replay.native_results import is_native
+from genesis.capture.replay.native_results import KNOWN_BEFORE
 from genesis.capture.replay.program import Program
 from genesis.capture.replay.taken_steps import Compute
 from genesis.runtime.executor_ir import PATIENCE
@@ -67,8 +67,8 @@ def _require(programs: Sequence[Program], reads: Sequence[Read], results: Result
         raise Refused("this interpreter's objects are none that instructions know")
     if not programs:
         raise Refused("it computes nothing")
-    if not is_native(results):
-        raise Refused("it returns former gradients, or views of tensors that were there before")
+    if results.former_gradients:
+        raise Refused(KNOWN_BEFORE)
     for program in programs:
         if not program.is_single:
             raise Refused("a program is no single native call of the host's, or keeps values for a backward, or views")
