@@ -74,16 +74,15 @@ def take_back_writes(trace: Trace, positions: range) -> None:
             [*arrays, *changed, *wants, *[None] * len(without)]))
 
 
-def take_back_notes(
-    array: Array, version: int | None = None, writes: int = 0, change: Change | None = None, trace: Trace | None = None
-) -> None:
+def take_back_notes(array: Array, version: int | None, change: Change | None = None, trace: Trace | None = None) -> None:
     """Undo the record that `change` or `trace` wrote over the memory of `array`, so that a later backward may read it.
 
     Its version is again the one before the writes.
     """
     assert array.memory is not None
     buffer = array.memory.buffer
-    buffer.version = buffer.version - writes if version is None else version
+    if version is not None:
+        buffer.version = version
     if buffer.origin is not None and not buffer.shared and (source := buffer.origin[0]()) is not None:
         noted = source.changed.get(buffer.origin[1])
         if noted is not None and (noted is change or noted.trace() is trace is not None):

@@ -48,9 +48,9 @@ def _has_layers(module: str) -> bool:
         isinstance(thing, type) and (issubclass(thing, Module) or hasattr(thing, "forward")) for thing in defined)
 
 
-def users_frame(depth: int = 1) -> FrameType | None:
+def users_frame() -> FrameType | None:
     """The nearest frame that runs the user's code."""
-    frame: FrameType | None = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and origin_of(frame) != "user":
         frame = frame.f_back
     return frame

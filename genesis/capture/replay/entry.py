@@ -296,7 +296,7 @@ def _take_back(noted: Sequence[Noted], new: Collection[Array]) -> None:
     """Undo the notes of writes that have been taken back: the tensor has none of the `new` arrays."""
     for (tensor, before, _), version, change in noted:
         if tensor._array not in new:
-            take_back_notes(before, version, 0, change)
+            take_back_notes(before, version, change)
 
 
 def _is_undone(new: Collection[Array], step: UpdateStep) -> bool:

@@ -115,4 +115,4 @@ class PythonCalls:
         self.taken.take_back()
         while self.noted:
             before, version, change = self.noted.pop()
-            take_back_notes(before, version, 0, change)
+            take_back_notes(before, version, change)
