@@ -314,7 +314,8 @@ class Module(Hooked, Convertible, Stateful):
 
     def _setting_text(self, name: str) -> str:
         value = getattr(self, name.removeprefix("*"))
-        return repr(value) if name.startswith("*") else f"{name}={value is not None if name == 'bias' else value!r}"
+        text = repr(value) if isinstance(value, str) else str(value is not None if name == "bias" else value)
+        return text if name.startswith("*") else f"{name}={text}"
 
     def _get_name(self) -> str:
         """The name that `repr` shows."""
