@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from genesis.execution.realize import realize
 from genesis.functions.methods.complex_numbers import view_as_real
 from genesis.ir.annotations import Options
 from genesis.ops.registry import OPERATIONS
@@ -16,6 +17,7 @@ from genesis.tensor.views import detach
 from genesis.tracing.state import recording
 
 DECREASE, CURVATURE, MOST = 1e-4, 0.9, 25
+BLOCK = 8  # past steps of one program: however many there are, the same few programs run
 
 
 class Point(NamedTuple):
@@ -80,8 +82,8 @@ class LBFGS(Optimizer):
 
     def state_of(self, parameter: Tensor, group: Group) -> State:
         """The state of all parameters, kept under the first one."""
-        new: State = {"func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "prev_flat_grad": None,
-                      "prev_loss": None}
+        new: State = {"func_evals": 0, "n_iter": 0, "d": None, "t": 0.0, "old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1,
+                      "prev_flat_grad": None, "prev_loss": None}
         if parameter is not group["params"][0]:
             return {}
         state = self.state[parameter]
@@ -90,12 +92,7 @@ class LBFGS(Optimizer):
         return state
 
     def shown(self, group: Group, state: State) -> State:
-        if not state.get("n_iter"):
-            return {}
-        changes, steps = state["old_dirs"], state["old_stps"]
-        scale = changes[-1].dot(steps[-1]) / changes[-1].dot(changes[-1]) if changes else 1
-        inverses = [1.0 / y.dot(s) for y, s in zip(changes, steps, strict=True)]
-        return {**state, "al": [None] * group["history_size"], "ro": inverses, "H_diag": scale}
+        return {**state, "al": [None] * group["history_size"]} if state.get("n_iter") else {}
 
     def step(self, closure: Closure | None = None) -> Any:
         """The loss before the first step. Raises TypeError without `closure`, which computes the loss and its gradients."""
@@ -151,20 +148,24 @@ class LBFGS(Optimizer):
         """-H @ gradient, by the two-loop recursion over past steps and gradient changes."""
         if state["n_iter"] == 1:
             return -gradient
-        changes, steps = state["old_dirs"], state["old_stps"]
         change, step = gradient - state["prev_flat_grad"], state["d"] * state["t"]
-        if float(change.dot(step)) > 1e-10:
-            changes.append(change)
-            steps.append(step)
-            del changes[:-history_size], steps[:-history_size]
-        q, weights = -gradient, []
-        for y, s in zip(reversed(changes), reversed(steps), strict=True):
-            weights.append(s.dot(q) / y.dot(s))
+        curvature = change.dot(step)
+        if float(curvature) > 1e-10:
+            for name, value in (("old_dirs", change), ("old_stps", step), ("ro", 1.0 / curvature)):
+                state[name].append(value)
+                del state[name][:-history_size]
+            state["H_diag"] = curvature / change.dot(change)
+        pairs, q, weights = list(zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True)), -gradient, []
+        for y, s, inverse in reversed(pairs):
+            weights.append(s.dot(q) * inverse)
             q = q - weights[-1] * y
-        if changes:
-            q = q * (changes[-1].dot(steps[-1]) / changes[-1].dot(changes[-1]))
-        for y, s in zip(changes, steps, strict=True):
-            q = q + s * (weights.pop() - y.dot(q) / y.dot(s))
+            if not len(weights) % BLOCK:
+                realize(q._array)
+        q = q * state["H_diag"]
+        for y, s, inverse in pairs:
+            q = q + s * (weights.pop() - y.dot(q) * inverse)
+            if not len(weights) % BLOCK:
+                realize(q._array)
         return q
 
     def _search(

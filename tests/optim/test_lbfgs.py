@@ -61,6 +61,15 @@ def test_a_descent_goes_on_from_its_saved_state():
     np.testing.assert_allclose(first, whole, rtol=1e-12)
 
 
+def test_a_longer_history_runs_the_programs_of_a_shorter_one():
+    _, _, optimizer, closure = descent(genesis, waves, {"lr": 0.01, "max_iter": 10}, calls=3)
+    genesis.debug.reset_stats()
+    for _ in range(3):
+        optimizer.step(closure)
+    assert len(optimizer.state_dict()["state"][0]["ro"]) > 40
+    assert genesis.debug.stats()["plans_built"] < 15  # of 30 directions, each from a longer history than the last
+
+
 def test_what_makes_no_sense_is_refused():
     x = genesis.ones(2, requires_grad=True)
     with pytest.raises(ValueError, match="line_search_fn is 'armijo'; want None or 'strong_wolfe'"):
