@@ -60,12 +60,12 @@ def show_as(library: str) -> None:
     Library.name, Library.strict = library, True
     for kind in all_return_types:
         kind.__module__ = f"{library}.return_types"
-    plain = Tensor.shape.fget  # type: ignore[attr-defined]
+    plain, made = Tensor.shape.fget, tuple.__new__  # type: ignore[attr-defined]
 
     @replayable
     def shape(self: Tensor) -> Size:
         """The extents."""
-        return Size(plain(self))
+        return made(Size, plain(self))  # known to be ints
 
     extents = SparseTensor.shape.fget  # type: ignore[attr-defined]
     SparseTensor.shape = property(lambda self: Size(extents(self)))  # type: ignore[assignment, misc]

@@ -169,16 +169,19 @@ def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
 
 def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, wrap: bool = False) -> Tensor:
     """`input` with `source` written or added at the positions `index` along `dim`; `wrap` allows negative ones."""
-    if not input.ndim:
+    extents, places = input._array.node.shape, index._array.node.shape
+    if not extents:
         source = source.reshape(1) if source.numel() == 1 else source
         return _along(name, input.reshape(1), dim, index, source, accumulate, wrap).reshape(())
-    axis = normalize_axis(name, dim, input.ndim)
-    if index.ndim > 1:
-        raise FormOfAxesError(f"{name}: index must be 1-d, got shape {index.shape}")
-    want = (*input.shape[:axis], index.numel(), *input.shape[axis + 1 :])
-    if source.shape not in (want, ()):
+    axis = normalize_axis(name, dim, len(extents))
+    if not places:
+        return _along(name, input, dim, index.reshape(1), source, accumulate, wrap)
+    if len(places) > 1:
+        raise FormOfAxesError(f"{name}: index must be 1-d, got shape {places}")
+    want = (*extents[:axis], *places, *extents[axis + 1 :])
+    if source._array.node.shape not in (want, ()):
         raise ArgumentError(f"{name}: source has shape {source.shape}; want {want}")
-    return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, name, wrap, index.reshape(-1)))
+    return call(OPERATIONS["index_put"], (input, source, (axis,), accumulate, name, wrap, index))
 
 
 @overridable_method
