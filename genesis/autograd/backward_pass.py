@@ -60,7 +60,7 @@ class BackwardPass:
             if array.node.differentiable and array.trace is not None:
                 trace, index = derived_at(array.trace, array.index)
                 self.wanted.setdefault(trace, {})[index] = tensor
-        self.reachable = _reachable(wanted, roots)
+        self.reachable = _reachable(wanted, roots, not self.retain_graph)
 
     def steps(self) -> Iterator[BackwardPass]:
         """Go from trace to trace. Yields inner passes that must run before this one can continue."""
@@ -86,7 +86,8 @@ class BackwardPass:
             if current.cotangents:
                 left[trace] = current.cotangents
             if not self.retain_graph:
-                release(trace, current.readers)
+                release(trace, current.readers if reachable is None else frozenset(
+                    [index for index in current.readers if leads_on(trace, index, reachable)]))
             self._arrive(current, wanted)
             if self.pending:
                 flush_part(max(self.pending, key=_number))
@@ -181,13 +182,20 @@ def _derivation(roots: Sequence[Tensor]) -> dict[Trace, None]:
     return found
 
 
-def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Trace, AbstractSet[int]] | None:
-    """The positions between `roots` and `wanted`; None if these traces call no Python, retain nothing and have all values.
+def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor], releases: bool) -> Mapping[Trace, AbstractSet[int]] | None:
+    """The positions between `roots` and `wanted`; None if these traces call no Python, retain nothing, have all values and,
+    if the request `releases` what it reads, no leaf but those of `wanted`.
 
     Other rules need no such bounds: what they write and nobody reads is dropped in lowering.
     """
+    chosen = {id(tensor) for tensor in wanted}
+
+    def is_chosen(leaf: Tensor) -> bool:
+        return id(leaf if leaf._stands_for is None else leaf._stands_for[0]) in chosen
+
     reachable: dict[Trace, set[int]] = {trace: set() for trace in _derivation(roots)}
     bounded = [t.released or s.hooks or s.node_hooks or s.custom_calls or s.retained
+               or (releases and not all(map(is_chosen, t.variables.values())))
                for t, s in [(trace, trace.backward) for trace in reachable]]
     if not (any(bounded) or thread_state.observers):
         return None
@@ -196,13 +204,12 @@ def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> Mapping[Tra
             trace, index = derived_at(array.trace, array.index)
             if trace in reachable:
                 reachable[trace].add(index)
-    chosen = {id(tensor) for tensor in wanted}
     for trace, positions in sorted(reachable.items(), key=lambda pair: pair[0].number):
         for index, node in enumerate(trace.nodes):
             origin = trace.input_at.get(index)
             leaf = trace.variables.get(index)
             if node.differentiable and (
-                (leaf is not None and id(leaf if leaf._stands_for is None else leaf._stands_for[0]) in chosen)
+                (leaf is not None and is_chosen(leaf))
                 or (origin is not None and origin.trace in reachable and origin.index in reachable[origin.trace])
                 or leads_on(trace, index, positions)
             ):

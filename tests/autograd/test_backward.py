@@ -364,3 +364,28 @@ def test_a_gradient_of_extrema_goes_to_both_operands_where_one_is_nan(name):
     for library, operands in [(genesis, ours), (torch, theirs)]:
         (getattr(library, name)(*operands) * library.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
     assert [x.grad.tolist() for x in ours] == [x.grad.tolist() for x in theirs]
+
+
+def of_a_part_and_of_all(lib, look, second):
+    """The gradient of a result, and then those of what it was computed from; or an error, where that was asked before."""
+    first, last = (lib.tensor([0.5, -1.0, 2.0], requires_grad=True) for _ in range(2))
+    result = (first * first).exp()
+    if look:
+        result.sum().item()
+    root = (result * last).square().sum()
+    (slope,) = lib.autograd.grad(root, result)
+    if look:
+        slope.sum().item()
+    try:
+        (root if second else (result * slope * last).sum()).backward()
+    except RuntimeError:
+        return "refused"
+    return [leaf.grad.tolist() for leaf in (first, last)]
+
+
+@pytest.mark.parametrize("look", [False, True])
+@pytest.mark.parametrize("second", [False, True])
+def test_a_request_for_some_inputs_releases_only_what_leads_to_them(look, second):
+    ours, theirs = (of_a_part_and_of_all(lib, look, second) for lib in (genesis, torch))
+    assert (theirs == "refused") == second
+    assert ours == (theirs if second else [pytest.approx(values, rel=1e-6) for values in theirs])
