@@ -129,7 +129,8 @@ def test_dictionaries_of_parameters_print_their_entries():
 def test_modules_print_numbers_of_numpy_as_numbers():
     def shown(lib):
         nn, n = lib.nn, np.int64(4)
-        return repr(nn.Sequential(nn.Linear(n, np.prod((2, 3))), nn.Dropout(np.float64(0.5)), nn.BatchNorm1d(n), nn.MaxPool2d(n),
-                                  nn.Upsample(scale_factor=2, mode="nearest"), nn.Conv1d(n, 2, 3, padding_mode="circular")))
+        return repr(nn.Sequential(nn.Linear(n, np.prod((2, 3))), nn.Dropout(np.float64(0.5)), nn.BatchNorm1d(n),
+                                  nn.MaxPool2d(n), nn.Upsample(scale_factor=2, mode="nearest"),
+                                  nn.Conv1d(n, 2, 3, padding_mode="circular")))
 
     assert shown(genesis) == shown(torch)
