@@ -5,8 +5,8 @@ import pytest
 
 import genesis
 from genesis.codegen.cpu.fourier import driver, plan
+from genesis.codegen.cpu.fourier.butterflies import roots
 from genesis.codegen.cpu.fourier.driver import width_of
-from genesis.codegen.cpu.fourier.roots import roots
 from genesis.execution import flush
 
 rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import genesis
-from genesis.as_torch.stand_ins.settings import always, no, nothing, yes
+from genesis.as_torch.stand_ins.settings import always, itself, no, nothing, yes
 from genesis.functions.methods.storage import TypedStorage
 from genesis.functions.methods.table import function_of
 from genesis.functions.overrides import routed_function
@@ -51,6 +51,7 @@ def typename(obj: Any) -> str:
 
 # ---- numbers that tracers may know by name alone, which are numbers here ----
 sym_float, sym_int, sym_max, sym_min, sym_sum, sym_sqrt, sym_not = float, int, max, min, sum, math.sqrt, operator.not_
+sym_fresh_size = itself
 
 
 class SymInt:
@@ -66,11 +67,6 @@ class SymFloat(SymInt):
 
 class SymBool(SymInt):
     """A truth value that a tracer does not know: there are no instances."""
-
-
-def sym_fresh_size(size: int) -> int:
-    """The number itself."""
-    return size
 
 
 def sym_constrain_range(size: int, *, min: int | None = None, max: int | None = None) -> None:

@@ -75,8 +75,7 @@ def fuse_linear_bn_weights(
     >>> weight.tolist(), bias.tolist()
     ([[0.5, 0.5]], [1.0])
     """
-    scale = (bn_rv + bn_eps).rsqrt() * (ones_like(bn_rm) if bn_w is None else bn_w)
-    return _parameters(linear_w, linear_b, linear_w * scale.unsqueeze(-1), _bias(linear_b, bn_rm, scale, bn_b))
+    return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
 def _bias(bias: Tensor | None, mean: Tensor, scale: Tensor, shift: Tensor | None) -> Tensor:

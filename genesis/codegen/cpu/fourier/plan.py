@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from genesis.codegen.cpu.fourier.butterflies import roots
 from genesis.codegen.cpu.fourier.driver import KINDS, NARROW_RADICES, PRIMES, TRANSPOSED_RADICES, width_of
-from genesis.codegen.cpu.fourier.roots import roots
 
 COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
