@@ -21,7 +21,7 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, is_written_since, root_of, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.modes import autocast
-from genesis.tracing.state import current_trace, recording, thread_state, undivided
+from genesis.tracing.state import current_trace, recording, thread_mode, thread_state
 from genesis.tracing.trace import Array, Trace
 
 __all__ = ["save_on_cpu", "saved_tensors_hooks"]
@@ -102,7 +102,7 @@ class saved_tensors_hooks(FunctionMode):
         with recording(False) as again, again:
             operands = [self._unpacked(held, shape, dtype) for held, (shape, dtype, _) in zip(packed, kinds, strict=True)]
         with recording(True) as again, again:
-            with undivided() as whole, whole:
+            with thread_mode("undivided", True) as whole, whole:
                 copies = [t.detach().clone().requires_grad_(carries) for t, (*_, carries) in zip(operands, kinds, strict=True)]
                 starts = [array_of(t.view_as(t)) if t.requires_grad else array_of(t) for t in copies]
                 trace = current_trace(device)

@@ -28,7 +28,7 @@ from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.families import Form
 from genesis.tracing.recording_hooks import unwatched
-from genesis.tracing.state import recorded, recording, recording_in, thread_state, undivided
+from genesis.tracing.state import recorded, recording, thread_mode, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
@@ -186,7 +186,8 @@ class TraceBackward:
         gradients = self._hooked_before(custom.first, gradients)
         self._leave(arrived)
         self.readers = self.readers.union(arrived)
-        with recording_in(self.trace.scope_of(custom.first), self.create_graph) as again, again:
+        mode, scope = thread_mode("grad_enabled", self.create_graph), thread_mode("scope", self.trace.scope_of(custom.first))
+        with mode, mode, scope, scope:
             answers = custom.gradients(gradients, self.trace, self.adjoint)
 
         def pass_on(answers: Gradients) -> None:
@@ -332,5 +333,5 @@ def ones_like(array: Array) -> Array:
 
 def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
     """a + b, itself derivable with `create_graph`, in the program of what came before: backward divides it between traces."""
-    with recording(create_graph) as again, again, undivided() as whole, whole:
+    with recording(create_graph) as again, again, thread_mode("undivided", True) as whole, whole:
         return call(OPERATIONS["add"], (a, b))

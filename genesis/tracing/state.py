@@ -10,7 +10,6 @@ from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
 from genesis.runtime.devices import CPU, META, Device
 from genesis.runtime.memory import Buffer
-from genesis.tracing.scopes import Scope
 from genesis.tracing.thread import begun, thread_state
 from genesis.tracing.trace import BUSY, LOCK, Trace, critical
 
@@ -36,37 +35,25 @@ class recording:
         thread_state.grad_enabled = self.before
 
 
-class undivided:
-    """A context whose calls stay in one trace: no program of new sizes is ended within. It is entered twice, as `recording`."""
+class thread_mode:
+    """A context in which an attribute of this thread's state has another value; entered twice, as `recording`.
 
-    __slots__ = ("before",)
+    >>> with thread_mode("undivided", True) as whole, whole:
+    ...     thread_state.undivided
+    True
+    """
 
-    def __init__(self) -> None:
-        self.before = thread_state.undivided
+    __slots__ = ("before", "name", "value")
 
-    def __enter__(self) -> undivided:
-        thread_state.undivided = True
+    def __init__(self, name: str, value: object) -> None:
+        self.name, self.value, self.before = name, value, getattr(thread_state, name)
+
+    def __enter__(self) -> thread_mode:
+        setattr(thread_state, self.name, self.value)
         return self
 
     def __exit__(self, *problem: object) -> None:
-        thread_state.undivided = self.before
-
-
-class recording_in:
-    """`recording`, of calls that are made in `scope`: `with recording_in(trace.scope_of(index), False) as again, again: ..`."""
-
-    __slots__ = ("around", "before", "enabled", "scope")
-
-    def __init__(self, scope: Scope | None, enabled: bool) -> None:
-        self.around, self.before = thread_state.scope, thread_state.grad_enabled
-        self.scope, self.enabled = scope, enabled
-
-    def __enter__(self) -> recording_in:
-        thread_state.scope, thread_state.grad_enabled = self.scope, self.enabled
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        thread_state.scope, thread_state.grad_enabled = self.around, self.before
+        setattr(thread_state, self.name, self.before)
 
 
 def current_trace(device: Device = CPU) -> Trace:
