@@ -63,7 +63,7 @@ class _Check:
         # The order matters: lines use names bound by earlier ones, and memory comes last, as it may flush a trace.
         self._leaves()
         self._containers()
-        found = [(self.recorder.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
+        found = [(self.recorder.sources.source_of(tensor), state) for tensor, state in self.recorder.states.items()]
         self._states = {source: state for source, state in found if source is not None}
         self._same()
         self._sharing()
@@ -245,7 +245,7 @@ class _Check:
         self._fail_if(f"{array}.node is not {node} and unlike({array}.node, {node})", f"the shape or dtype of {label}")
         self._fail_if(f"{name}._requires_grad is not {state.requires_grad}", f"requires_grad of {label}")
         if state.base is not None:
-            whole = self.recorder.source_of(state.base) in self.recorder.wholes
+            whole = self.recorder.sources.source_of(state.base) in self.recorder.wholes
             part, layout = ("", tensor.layout) if whole else (".strides", tensor.layout.strides)
             self._fail_if(f"{name}.layout{part} != {self.guards.constant(layout)}", f"the layout of {label}")
             self._fail_if(f"{name}._element_map != {tensor._element_map!r}", f"whether {label} is lazily conjugated")
@@ -256,7 +256,7 @@ class _Check:
                 f"{name}._hooks or {name}._post_hooks or {name}._node_hooks is not None" if bare
                 else f"hooks_of({name}) != {hooks}", f"the hooks of {label}")
         if state.reads_gradient:
-            known = None if state.gradient is None else self.recorder.source_of(state.gradient)
+            known = None if state.gradient is None else self.recorder.sources.source_of(state.gradient)
             self._fail_if(
                 f"({name}._grad is None) is not {state.gradient is None}" if known in (None, ("gradient", source))
                 else f"{name}._grad is not {self._tensor(known)}", f"the gradient of {label}")

@@ -258,10 +258,6 @@ class Recorder(Looks):
             self.gradients[state.gradient] = tensor
         return state
 
-    def source_of(self, tensor: Tensor) -> Source | None:
-        """The source of a tensor from before the call."""
-        return self.sources.source_of(tensor)
-
     def _input_source_of(self, trace: Trace, position: int, array: Array) -> InputSource:
         source = self.sources.input_source_of(trace, position, array)
         if source is None:
@@ -303,7 +299,7 @@ class Recorder(Looks):
             trace, plan, list(dict.fromkeys([array.index for array in handles])), resolve_line(*user_line()),
             [self._input_source_of(trace, position, array) for position, array in trace.input_at.items()],
             [(k, self._scalar_sources[trace, k]) for k in range(len(trace.scalars)) if (trace, k) in self._scalar_sources],
-            [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.source_of(leaf))],
+            [(i, source) for i, leaf in trace.variables.items() if plan.keeps and (source := self.sources.source_of(leaf))],
             [(root, root._array.index) for root in self.states if root._array.trace is trace],
         ))
 
@@ -312,7 +308,7 @@ class Recorder(Looks):
         state = trace.backward
         if state.hooks or state.custom_calls or state.node_hooks or state.retained:
             self.refuse("backward, after the call, is to ask Python (a hook or a custom Function)")
-        if any(self.source_of(leaf) is None for leaf in trace.variables.values()):
+        if any(self.sources.source_of(leaf) is None for leaf in trace.variables.values()):
             self.refuse("backward, after the call, is to reach a leaf that the call made")
 
     def note_late_writes(self) -> None:

@@ -87,7 +87,7 @@ class Results:
         self._new_containers: dict[int, tuple[str, Any] | None] = {}  # None: while it is described
         self.gradients: list[tuple[Source, Recipe | None]] = []
         for tensor, state in recorder.states.items():
-            gradient, source = tensor._grad, recorder.source_of(tensor)
+            gradient, source = tensor._grad, recorder.sources.source_of(tensor)
             if source is None and state.reads_gradient is None:
                 continue
             if gradient is state.gradient and source is not None and (state.reads_gradient is not False or gradient is None):
@@ -174,7 +174,7 @@ class Results:
                 self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(tensor).items()])
         if tensor not in recorder.states:
             return "made", self._recipe(tensor)
-        source = recorder.source_of(tensor)
+        source = recorder.sources.source_of(tensor)
         if source is None:
             recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
         return "found", source and self._lasting(source)
@@ -192,7 +192,7 @@ class Results:
             recorder.refuse("a tensor with attributes of its own is returned")
         root: Recipe | Source | None = None
         if base is not None:
-            root = recorder.source_of(base) if base in recorder.states else self._recipe(base)
+            root = recorder.sources.source_of(base) if base in recorder.states else self._recipe(base)
             recorder.wholes.add(root)  # guards compare the whole layout, with offsets
             if root is None:
                 recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
