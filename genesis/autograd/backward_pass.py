@@ -170,15 +170,18 @@ def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangen
     return derivable(gradient, create_graph)
 
 
-def _derivation(roots: Sequence[Tensor]) -> dict[Trace, None]:
-    """The traces that the roots derive from."""
-    found: dict[Trace, None] = {}
-    waiting = [array_of(root).trace for root in roots]
+def _derivation(roots: Sequence[Tensor]) -> dict[Trace, int]:
+    """The traces that the roots derive from, each with the last position of these there."""
+    found: dict[Trace, int] = {}
+    waiting = [(array.trace, array.index) for array in map(array_of, roots)]
     while waiting:
-        trace = waiting.pop()
-        if trace is not None and trace not in found:
-            found[trace] = None
-            waiting += [*[array.trace for array in trace.input_at.values()], *[source for source, _ in trace.backward.copies]]
+        trace, last = waiting.pop()
+        if trace is None:
+            continue
+        if trace not in found:
+            waiting += [(array.trace, array.index) for array in trace.input_at.values()]
+            waiting += [(source, len(source.nodes) - 1) for source, _ in trace.backward.copies]
+        found[trace] = max(last, found.get(trace, -1))
     return found
 
 
@@ -193,7 +196,8 @@ def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor], releases: bool
     def is_chosen(leaf: Tensor) -> bool:
         return id(leaf if leaf._stands_for is None else leaf._stands_for[0]) in chosen
 
-    reachable: dict[Trace, set[int]] = {trace: set() for trace in _derivation(roots)}
+    last = _derivation(roots)
+    reachable: dict[Trace, set[int]] = {trace: set() for trace in last}
     bounded = [t.released or s.hooks or s.node_hooks or s.custom_calls or s.retained
                or (releases and not all(map(is_chosen, t.variables.values())))
                for t, s in [(trace, trace.backward) for trace in reachable]]
@@ -205,10 +209,12 @@ def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor], releases: bool
             if trace in reachable:
                 reachable[trace].add(index)
     for trace, positions in sorted(reachable.items(), key=lambda pair: pair[0].number):
-        for index, node in enumerate(trace.nodes):
+        for index, node in enumerate(trace.nodes[: last[trace] + 1]):
+            if not node.differentiable:
+                continue
             origin = trace.input_at.get(index)
             leaf = trace.variables.get(index)
-            if node.differentiable and (
+            if (
                 (leaf is not None and is_chosen(leaf))
                 or (origin is not None and origin.trace in reachable and origin.index in reachable[origin.trace])
                 or leads_on(trace, index, positions)
