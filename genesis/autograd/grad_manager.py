@@ -13,18 +13,19 @@ from genesis.autograd.derivation import derivation
 from genesis.autograd.gradients import add_gradient, backward, grad
 from genesis.execution.realize import realize
 from genesis.ir.annotations import Tree
-from genesis.ops.layout import Layout
 from genesis.pytree import leaves_of
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.runtime.fork import fork_safe_lock
 from genesis.tensor.dispatch import array_of, moved
 from genesis.tensor.from_python import filled
-from genesis.tensor.handle import Storage, Tensor, hold_gradient
-from genesis.tensor.in_place import move_storage
+from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.modes import enable_grad
+from genesis.tensor.views import move_storage
 from genesis.tracing.state import recording
+from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.trace import LOCK, Array
 
+_OF_STORAGE = "_array", "_base", "_layout", "_storage", "_element_map", "_detached", "_detached_root"
 T = TypeVar("T")
 
 _FEW = 16
@@ -196,7 +197,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
     """`function()` with the tensors, which are leaves, temporarily copied to `device`."""
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
-        before = [(t, t._array, t._base, t._layout, t._storage, t._element_map) for t in lent]
+        before = [(t, [getattr(t, name) for name in _OF_STORAGE]) for t in lent]
         with recording(False) as again, again:
             copies = moved(lent, device)
         try:
@@ -210,11 +211,10 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
             _brought_back(before)
 
 
-def _brought_back(before: Sequence[tuple[Tensor, Array, Tensor | None, Layout | None, Storage | None, str | None]]) -> None:
-    for tensor, array, base, layout, storage, element_map in before:
-        tensor._array, tensor._base, tensor._layout, tensor._storage = array, base, layout, storage
-        tensor._element_map = element_map
-        tensor._changes += 1
+def _brought_back(before: Sequence[tuple[Tensor, Sequence[object]]]) -> None:
+    for tensor, values in before:
+        any(map(setattr, [tensor] * len(values), _OF_STORAGE, values))
+        tensor._changes += EXPOSED
 
 
 def _forget(output: Tensor) -> None:

@@ -14,7 +14,7 @@ from genesis.runtime.completion import UnfinishedError
 from genesis.runtime.groups import CollectiveError
 from genesis.runtime.memory import Buffer
 from genesis.tracing.memory import Memory
-from genesis.tracing.tensor_state import UNTRACKED, gradient_holders
+from genesis.tracing.tensor_state import UNTRACKED, Versions, gradient_holders
 from genesis.tracing.trace import Array, Change, Trace
 
 LOSSES = IndexError, np.linalg.LinAlgError, UnfinishedError, CollectiveError  # exceptions of flushes that lost values
@@ -44,6 +44,9 @@ def take_back_writes(trace: Trace, positions: range) -> None:
     """
     found: dict[Any, tuple[Array | int, int]] = {}
     for tensor, before, changes in reversed(trace.written):
+        if isinstance(tensor, Versions):
+            tensor.count = changes if before in positions else tensor.count
+            continue
         if isinstance(before, int) and (tensor := tensor()) is None:
             continue
         now = found[tensor][0] if tensor in found else tensor._array

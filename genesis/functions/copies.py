@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Unpack
 
 from genesis.functions.creation import LayoutOptions, check_layout_options, empty
-from genesis.functions.methods.restriding import as_strided
+from genesis.functions.methods.restriding import as_strided, become_view
 from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import contiguous_strides, numel
-from genesis.ops.layout import Layout, contiguous_layout
+from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, method, replace_root, root_of, share_storage
-from genesis.tensor.in_place import move_storage
+from genesis.tensor.handle import Tensor, hand_over_storage, method, root_of, share_storage
 from genesis.tensor.out import takes_out
+from genesis.tensor.versions import count_write
+from genesis.tensor.views import move_storage
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.tensor_state import EXPOSED
 
 
 def _copying(name: str) -> AnyFunction:
@@ -126,24 +127,15 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
         return self
     refuse("a tensor is resized")
     root, start, count = root_of(self), self.storage_offset(), numel(shape)
-    if start + count <= root.numel():
-        was_detached = self._detached  # else it could not take gradients later
-        self.data = as_strided(self.detach(), shape, contiguous_strides(shape), start)
-        self._detached = was_detached
-        return self
-    more = empty(start + count - root.numel(), dtype=self.dtype, device=self.device)
-    whole = call(OPERATIONS["cat"], ([as_strided(root.detach(), (root.numel(),), (1,), 0), more],))
-    if root.requires_grad:
-        move_storage(self, whole[start:].reshape(shape).clone())
-        return self
-    grown = replace_root(root)
-    grown._array, grown._is_inference = whole._array, root._is_inference
-    grown._changes += EXPOSED  # so that views re-read
-    for tensor, at in (root, contiguous_layout(root.shape)), (self, Layout(shape, contiguous_strides(shape), start)):
-        share_storage(tensor, grown, at, tensor._element_map)
-        tensor._seen -= EXPOSED
-        array_of(tensor)
-    return self
+    if start + count > root.numel():
+        more = empty(start + count - root.numel(), dtype=self.dtype, device=self.device)
+        whole = call(OPERATIONS["cat"], ([as_strided(root.detach(), (root.numel(),), (1,), 0), more],))
+        if root.requires_grad:
+            move_storage(self, whole[start:].reshape(shape).clone())
+            count_write(self)
+            return self
+        share_storage(root, hand_over_storage(root, whole._array), contiguous_layout(root.shape), root._element_map)
+    return become_view(self, "resize", partial(as_strided, self, shape, contiguous_strides(shape), start))
 
 
 @method

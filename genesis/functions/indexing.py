@@ -29,6 +29,7 @@ from genesis.tensor.from_python import filled, from_data
 from genesis.tensor.handle import Operand, Tensor, from_values
 from genesis.tensor.in_memory import selected_in_memory
 from genesis.tensor.in_place import require_apart, write
+from genesis.tensor.versions import count_write
 from genesis.tensor.views import known_views, view
 from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.recording_hooks import is_recording
@@ -114,10 +115,10 @@ def _is_written(value: object, target: Tensor) -> bool:
     root = target._base
     if root is None or not isinstance(value, Tensor) or value._base is not root or value._seen != root._changes:
         return False
-    ours, theirs = [(t._layout, t._array.node.dtype, t._element_map, t._detached, t._untracked) for t in (value, target)]
+    ours, theirs = [(t._layout, t._array.node.dtype, t._element_map, t._detached, t._versions) for t in (value, target)]
     if ours != theirs or root._is_inference or (root._requires_grad and root.is_leaf):
         return False
-    root._changes += 1
+    count_write(target)
     value._seen = root._changes
     return True
 

@@ -11,8 +11,7 @@ from genesis.nn.members import members_of, pairs_of
 from genesis.nn.parameter import Parameter, UninitializedTensorMixin
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import move_storage
-from genesis.tensor.views import detach
+from genesis.tensor.views import detach, move_storage
 from genesis.tracing.state import recording
 
 

@@ -12,9 +12,8 @@ from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, attributes_of, plain_classes
-from genesis.tensor.in_place import move_storage
 from genesis.tensor.users_attributes import users_attributes
-from genesis.tensor.views import share_data
+from genesis.tensor.views import move_storage, share_data
 
 
 class Parameter(Tensor):

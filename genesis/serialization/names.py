@@ -177,8 +177,7 @@ class Builder:
 
 def _make_leaf(tensor: Tensor) -> None:
     tensor._requires_grad = True
-    if tensor._base is not None:
-        tensor._detached = True
+    tensor._detached = tensor._base is not None
 
 
 def _size(extents: Read) -> Size:

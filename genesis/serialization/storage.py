@@ -16,7 +16,6 @@ from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.memory import Buffer
 from genesis.tensor.handle import Tensor, share_storage, tensor_of
-from genesis.tensor.views import detach
 from genesis.tracing.trace import Array
 
 _MOST_AXES = 64
@@ -123,9 +122,7 @@ class Storage:
                 return root
         view = tensor_of(Array.realized(self._buffer, at, dtype))
         share_storage(view, root, at)
-        if root.requires_grad:
-            seen = detach(root)
-            view._detached = view._views_detached = seen._detached
+        view._detached = root.requires_grad
         return view
 
 

@@ -12,8 +12,8 @@ from genesis.ops.complex_numbers import in_parts
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import LAZY, Tensor, share_storage
-from genesis.tensor.view_memory import seen_by
+from genesis.tensor.handle import LAZY, Tensor
+from genesis.tensor.view_memory import make_view
 from genesis.tracing.trace import LOCK
 
 
@@ -49,9 +49,5 @@ def conjugate_view(tensor: Tensor) -> Tensor:
 
 def _view(tensor: Tensor, name: str, at: Layout, element_map: str | None) -> Tensor:
     result: Tensor = call(OPERATIONS[name], (tensor,))
-    root = tensor if tensor._base is None else tensor._base
-    share_storage(result, root, at, element_map)
-    result._seen = seen_by(result, root)
-    result._detached = result._views_detached = tensor._detached
-    result._untracked = tensor._untracked
+    make_view(result, tensor, at, element_map)
     return result

@@ -22,7 +22,7 @@ from genesis.runtime.devices import CPU, Device
 from genesis.tensor.composite import NotDenseError
 from genesis.tensor.first_call import defined, reads_numbers, refuse_elements, with_numbers_read
 from genesis.tensor.handle import (
-    CallArguments, Tensor, all_pending, from_values, mark_inference, result_class, root_of, spreading, tensor_of,
+    CallArguments, Tensor, all_pending, detached_root, from_values, mark_inference, result_class, root_of, spreading, tensor_of,
     tensors_in,
 )
 from genesis.tensor.known_calls.calls import KnownCalls
@@ -62,9 +62,15 @@ def array_of(tensor: Tensor) -> Array:
 
 def _refresh(view: Tensor, root: Tensor) -> None:
     """Give a view the array of its elements in the root's present memory or value."""
+    if (holder := detached_root(view)) is not view and array_of(holder).node.differentiable:
+        view._array, view._requires_grad, view._seen = holder.as_strided(*view.layout)._array, True, root._changes
+        return
     memory, mapped = root._array.memory, view._element_map
     unwritten = (root._changes - view._seen) % EXPOSED == 0  # so the view keeps its derivation
     outside = memory is not None and memory.buffer.shared
+    if unwritten and memory is None:  # its root alone is another one
+        view._seen = root._changes
+        return
     aliases = memory is not None and (unwritten or view._detached or not root._requires_grad) and (outside or mapped is None)
     if aliases:
         # The memory itself, not a copy: the outside may write to it, and writes are counted.

@@ -22,9 +22,9 @@ from genesis.runtime.devices import CPU, Device
 from genesis.tensor.call_modes import running
 from genesis.tensor.users_attributes import UsersAttributes
 from genesis.tracing.memory import Memory
-from genesis.tracing.recording_hooks import made_from_python, refuse, touched_gradient
+from genesis.tracing.recording_hooks import made_from_python, touched_gradient
 from genesis.tracing.state import thread_state
-from genesis.tracing.tensor_state import EXPOSED, UNTRACKED, add_gradient_holder
+from genesis.tracing.tensor_state import EXPOSED, Versions, add_gradient_holder
 from genesis.tracing.trace import Array, Trace
 
 if TYPE_CHECKING:
@@ -70,10 +70,9 @@ class Tensor(TensorBase):
     _bare_root: Callable[[], Any] | None = None  # its weakly held `BareRoot`
     _origin: Callable[[], Tensor | None] | None = None  # of a bare root: the root that it stands for
     _detached: bool = False
-    _views_detached: bool = False  # it is a view of a detached tensor
-    _untracked: bool = False  # `.data`: backward ignores writes through it
+    _detached_root: Tensor | None = None  # of a view of a detached tensor: that one, whose derivation it shares
+    _versions: Versions | None = None  # a count of its own, which a root has else
     _changes: int = 0  # the version that views compare: counts writes, and other reasons to re-read
-    _own_changes: int = 0  # writes through this `.data`
     _seen: int = 0
     _grad: Tensor | None = None
     _retains_grad: bool = False
@@ -161,19 +160,6 @@ class Tensor(TensorBase):
         hold_gradient(self, value)
 
     @property
-    def _version(self) -> int:
-        """The number of in-place writes to the storage, as PyTorch counts them: not through `.data`, nor from outside."""
-        refuse("the version of a tensor is read")
-        if is_of_inference_mode(self):
-            raise RuntimeError("Inference tensors do not track version counter.")
-        root = self
-        while root._base is not None and not root._untracked:
-            root = root._base
-        if root._base is not None:  # `.data` has its own count
-            return root._own_changes
-        return root._changes % UNTRACKED
-
-    @property
     def layout(self) -> Layout:
         """Shape, strides and offset in the elements of the storage."""
         return self._layout or contiguous_layout(self.shape)
@@ -245,9 +231,18 @@ def root_of(tensor: Tensor) -> Tensor:
     return root
 
 
+def detached_root(tensor: Tensor) -> Tensor:
+    """The detached tensor whose derivation a view shares, if that has not been rebound since; otherwise the tensor itself."""
+    holder = tensor._detached_root
+    is_its_view = holder is not None and root_of(holder) is root_of(tensor) and tensor.dtype is holder.dtype and (
+        holder._element_map is None is tensor._element_map)
+    return holder if is_its_view else tensor  # type: ignore[return-value]
+
+
 def _has_become_derived(view: Tensor) -> bool:
     """Whether a gradient has been written to the root of a view since the view was looked at."""
-    return is_written_since(view, view._seen) and root_of(view)._array.node.differentiable and not view._detached
+    holder = view._detached_root if view._detached else root_of(view)
+    return holder is not None and is_written_since(view, view._seen) and holder._array.node.differentiable
 
 
 def is_written_since(tensor: Tensor, changes: int) -> bool:
@@ -266,23 +261,19 @@ def mark_inference(result: Any) -> None:
         tensor._is_inference = True
 
 
-def hand_over_views(tensor: Tensor, root: Tensor) -> None:
-    """Rebind the root `tensor` to another storage; its views so far belong to `root` from now on."""
+def hand_over_storage(tensor: Tensor, array: Array) -> Tensor:
+    """A new root, with this array, that takes over the views and the count of writes of the root `tensor`, which is rebound."""
+    root = tensor_of(array, array.node.differentiable)
+    root._changes, root._versions = tensor._changes, tensor._versions
+    root._is_inference, root._keeps_derivation = tensor._is_inference, tensor._keeps_derivation
+    tensor._changes += EXPOSED  # so that views look their new root up
     storage, tensor._storage = tensor._storage, None
     if storage is not None:  # without views, nothing to do
         storage.root = root
     if (bare := tensor._bare_root and tensor._bare_root()) is not None:
         tensor._bare_root = None
         bare.stand_for(root)
-
-
-def replace_root(tensor: Tensor) -> Tensor:
-    """A root that replaces the root `tensor`, which is about to be rebound: it takes over its views so far."""
-    former = tensor_of(tensor._array, tensor._array.node.differentiable)
-    former._changes = tensor._changes
-    tensor._changes += EXPOSED  # so that views look their new root up
-    hand_over_views(tensor, former)
-    return former
+    return root
 
 
 def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:

@@ -13,14 +13,16 @@ from genesis.execution.realize import realize
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops import indexing
+from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, known
-from genesis.tensor.handle import CallArguments, Tensor, replace_root, root_of, share_storage, tensor_of
+from genesis.tensor.handle import CallArguments, Tensor, detached_root, root_of, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
+from genesis.tensor.versions import count_write, versions_of
 from genesis.tensor.view_memory import is_whole, seen_by
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import storage_written
@@ -48,13 +50,10 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     change = change or last_change(value._array)
     if _is_replaced(tensor, value._array, change):
         return tensor
-    if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
-        raise RuntimeError("a leaf tensor that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
+    refuse_leaf(tensor)
     if thread_state.multi_device and value._array.device is not array.device:
         raise RuntimeError(f"in-place: the result is on {value._array.device}, the tensor on {array.device}; use .to() first")
-    if tensor._detached and thread_state.grad_enabled and not tensor._untracked and (
-        value._array.node.differentiable or array.node.differentiable
-    ):
+    if tensor._detached and thread_state.grad_enabled and (value._array.node.differentiable or array.node.differentiable):
         return _write_detached(tensor, value, change)
     root = tensor if tensor._base is None else tensor._base
     if root._is_inference and thread_state.grad_enabled is not None:
@@ -64,30 +63,30 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     unrecorded = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps_derivation = unrecorded and root._array.node.differentiable
     if tensor._base is not None:
-        _require_writable(tensor, root)
-    if not (tensor._untracked or root._keeps_derivation):
+        require_apart(tensor)
+    if not (root._keeps_derivation or (tensor._versions is not None and tensor._versions.are_ignored)):
         note(root._array, change)
         if array is not root._array:
             note(array, change)
     if unrecorded and value._array.node.differentiable:
         value = call(OPERATIONS["stop_gradient"], (value,))
     if tensor._base is None:
-        _store(tensor, rederived(tensor, value) if keeps_derivation else value)
+        _store(tensor, tensor, rederived(tensor, value) if keeps_derivation else value)
     else:
         del array  # an owner of the memory
         _write_view(tensor, root, value, unrecorded, keeps_derivation)
         array_of(tensor)
-    if tensor._untracked:
-        tensor._own_changes += 1
-        root._changes += UNTRACKED - 1
     return tensor
 
 
-def _require_writable(view: Tensor, root: Tensor) -> None:
-    """Raise RuntimeError unless `view` may be written to, before any backward is told that it has changed."""
-    require_apart(view)
-    if root._requires_grad and not view._detached and thread_state.grad_enabled and root.is_leaf:
-        raise RuntimeError("a view of a leaf that requires grad cannot be changed in place; use genesis.no_grad()")
+def refuse_leaf(tensor: Tensor) -> None:
+    """Raise RuntimeError if `tensor` is a leaf that requires a gradient, or views one, while gradients are recorded."""
+    if thread_state.grad_enabled:
+        viewed = detached_root(tensor) if tensor._detached else root_of(tensor)
+        for leaf in (tensor, viewed):
+            if leaf._requires_grad and not array_of(leaf).node.differentiable:
+                what = "a leaf tensor" if leaf is tensor else "a view of a leaf"
+                raise RuntimeError(f"{what} that requires grad cannot be changed in place; wrap it in genesis.no_grad()")
 
 
 def require_apart(view: Tensor) -> None:
@@ -108,7 +107,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
         if memory.buffer.shared and (keeps_derivation or not has_derivation):
             storage_written(root)
             memory.at(layout, tensor.dtype, root.dtype).overwrite(realize(value._array), tensor.dtype)
-            root._changes += 1
+            count_write(tensor)
             return
         del memory
         if not has_derivation and _is_written_at_once(tensor, root, value._array):
@@ -119,7 +118,7 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
         whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
     else:
         whole = _call_with(not unrecorded, "put_part", (root, value, layout))
-    _store(root, rederived(root, whole) if keeps_derivation else whole)
+    _store(tensor, root, rederived(root, whole) if keeps_derivation else whole)
 
 
 def takes_writes(trace: Trace | None) -> bool:
@@ -134,7 +133,7 @@ def takes_writes(trace: Trace | None) -> bool:
 
 def _is_written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
     """Write a small value into a view's part of memory of its root alone, if few calls lead to it; whether that was done."""
-    if root._requires_grad or value.node.nbytes > FEW or not takes_writes(value.trace):
+    if root._requires_grad or versions_of(tensor) or value.node.nbytes > FEW or not takes_writes(value.trace):
         return False
     computed = realize(value)
 
@@ -168,7 +167,7 @@ def read_in_root(tensor: Tensor) -> None:
     if root is tensor or whole.memory is None or whole.memory.buffer.nbytes < indexing.LARGE:
         return
     view = array_of(tensor)
-    if tensor._detached or tensor._untracked or view.memory is None:
+    if tensor._detached or tensor._versions or view.memory is None:
         return
     if (whole.memory.buffer.shared or view.node.differentiable or whole.node.differentiable or root._requires_grad
             or tensor.dtype is not root.dtype or tensor._element_map is not None):
@@ -205,7 +204,7 @@ def _is_replaced(tensor: Tensor, value: Array, change: Change | None) -> bool:
     if (
         tensor._base is not None or before.node.differentiable or value.node.differentiable or trace is None or trace.done
         or state["multi_device"] or state["recorder"] is not None or (tensor._requires_grad and state["grad_enabled"])
-        or tensor._untracked or tensor._keeps_derivation or tensor._retains_grad or tensor._is_inference
+        or tensor._versions or tensor._keeps_derivation or tensor._retains_grad or tensor._is_inference
     ):
         return False
     memory, changes = before.memory, tensor._changes
@@ -227,17 +226,26 @@ def _is_replaced(tensor: Tensor, value: Array, change: Change | None) -> bool:
 
 
 def _write_detached(tensor: Tensor, value: Tensor, change: Change | None) -> Tensor:
-    """Write a value with a derivation into a detached tensor, or over such a value: the storage gets the values, the tensor
-    itself keeps the derivation.
-
-    Raises RuntimeError for a view of a detached tensor, which does not know whose derivation to change.
+    """Write a value with a derivation into a detached tensor or its view, or over such a value: the storage gets the values,
+    the detached tensor the derivation.
     """
-    if tensor._views_detached:
-        raise RuntimeError("in-place: a view of a detached tensor cannot take what carries a gradient; clone() it first")
+    holder = detached_root(tensor)
+    parts = {tensor: value}
+    if holder is tensor and tensor._detached_root is not None:
+        raise RuntimeError("in-place: this view of a detached tensor, of its parts, conjugates or a former storage, cannot "
+                           "take what carries a gradient; clone() it first")
+    if holder is not tensor:
+        require_apart(tensor)
+        root = root_of(tensor)
+        whole = holder.as_strided(root.shape, contiguous_layout(root.shape).strides, 0)
+        whole = call(OPERATIONS["put"], (whole, value), tensor.layout._asdict())
+        parts = {part: call(OPERATIONS["view_at"], (whole, part.layout)) for part in (holder, tensor)}
+        note(array_of(holder), change)
     with recording(False) as again, again:
         write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
-    tensor._array, tensor._requires_grad = value._array, value._array.node.differentiable
-    tensor._seen = seen_by(tensor, root_of(tensor))
+    for part, derived in parts.items():
+        part._array, part._requires_grad = derived._array, derived._array.node.differentiable
+        part._seen = seen_by(part, root_of(tensor))
     return tensor
 
 
@@ -266,6 +274,8 @@ def note(array: Array, change: Change | None) -> None:
 
 def rederived(root: Tensor, value: Tensor) -> Tensor:
     """`value` with the derivation of the root's present array: an unrecorded write changes only values."""
+    if value.shape != root.shape:
+        raise _misfit(root, value._array)
     return _call_with(True, "with_value", (root, value))
 
 
@@ -275,9 +285,9 @@ def _call_with(grad: bool, name: str, arguments: CallArguments, attributes: Attr
         return call(OPERATIONS[name], arguments, attributes)
 
 
-def _store(root: Tensor, value: Tensor) -> None:
-    """Make `value` the root's array. Storage that the outside shares is written immediately."""
-    memory = root._array.memory
+def _store(tensor: Tensor, root: Tensor, value: Tensor) -> None:
+    """Make `value` the root's array, by a write to `tensor`. Storage that the outside shares is written immediately."""
+    memory, versions = root._array.memory, versions_of(tensor)
     storage_written(root)
     if root._array.node.differentiable and not value._array.node.differentiable:
         value = call(OPERATIONS["overwrite"], (root, value))
@@ -300,8 +310,12 @@ def _store(root: Tensor, value: Tensor) -> None:
             trace.written += ((root, array, root._changes),)
         elif array.trace is trace:  # hold no reference to a pending array, not even the tensor's
             trace.written += ((reference, array.index, root._changes),)
+        if versions is not None and trace is not None:
+            trace.written += ((versions, value._array.index, versions.count),)
         root._array = value._array
-    root._changes += 1
+    root._changes += 1 if versions is None else UNTRACKED  # without a call since the array is assigned
+    if versions is not None:
+        versions.count += 1
     if root._bare_root is not None:
         update_bare_root(root)
     if value._array.node.differentiable:
@@ -326,19 +340,3 @@ def in_place(
         change = None if isinstance(value, CompositeTensor) else last_change(value._array)
         value = call(OPERATIONS["to_dtype"], (value, tensor.dtype))
     return write(tensor, value, change)
-
-
-def move_storage(tensor: Tensor, value: Tensor) -> None:
-    """Rebind a leaf to the value of `value`, perhaps on another device; its views keep their storage."""
-    if isinstance(tensor, CompositeTensor):
-        tensor.moved_to(value)
-        return
-    if tensor._base is not None:
-        tensor._storage = None
-    elif tensor._storage is not None:
-        replace_root(tensor)
-    tensor._array, tensor._base, tensor._layout, tensor._element_map = array_of(value), None, None, None
-    tensor._changes += 1
-    if value._base is not None:  # a root is contiguous
-        share_storage(tensor, value._base, value._layout, value._element_map)
-        tensor._detached = True

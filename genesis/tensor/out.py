@@ -12,8 +12,10 @@ from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, root_of, tensors_in
-from genesis.tensor.in_place import move_storage, write
+from genesis.tensor.in_place import write
 from genesis.tensor.return_types import written_to
+from genesis.tensor.versions import count_write
+from genesis.tensor.views import move_storage
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import recording, thread_state
 
@@ -87,5 +89,6 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
     storage_written(root_of(target))
     if target._storage is None:
         move_storage(target, value)
+        count_write(target)
     else:  # other tensors share it
         write(target.resize_(value.shape), value)

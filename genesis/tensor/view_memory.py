@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from genesis.execution.flush import flush
-from genesis.ops.layout import contiguous_layout
-from genesis.tensor.handle import Tensor
+from genesis.ops.layout import Layout, contiguous_layout
+from genesis.tensor.handle import Tensor, share_storage
 from genesis.tracing.memory import Memory
 from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.trace import Array
@@ -43,6 +43,18 @@ def seen_by(view: Tensor, root: Tensor) -> int:
     stale = memory is not None and memory.buffer.shared and (
         view._array.memory is None or view._array.memory.buffer is not memory.buffer)
     return root._changes - EXPOSED if stale else root._changes
+
+
+def make_view(view: Tensor, tensor: Tensor, layout: Layout, element_map: str | None) -> None:
+    """Make `view` a view of what `tensor` views, with its derivation, if that is detached, and its count of writes."""
+    root = tensor if tensor._base is None else tensor._base
+    share_storage(view, root, layout, element_map)
+    view._seen = seen_by(view, root)
+    if tensor._detached:
+        view._detached = True
+        view._detached_root = tensor if tensor._detached_root is None else tensor._detached_root
+    if root is not tensor:
+        view._versions = tensor._versions
 
 
 def is_whole(view: Tensor, root: Tensor) -> bool:

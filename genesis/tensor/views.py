@@ -20,7 +20,8 @@ from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import holds_number, number_in
 from genesis.tensor.handle import LAZY, Tensor, result_class, share_storage, tensor_of
 from genesis.tensor.known_calls.calls import KnownCalls
-from genesis.tensor.view_memory import seen_by
+from genesis.tensor.versions import leave_storage, own_versions
+from genesis.tensor.view_memory import make_view
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import value_looked_at
 from genesis.tracing.state import thread_state
@@ -78,16 +79,9 @@ def _view_by(
             result = tensor_of(Array.laid(memory.buffer, *there))  # type: ignore[union-attr]
         else:
             result = call(OPERATIONS[name], (tensor, *arguments), attributes)
-        root = tensor if tensor._base is None else tensor._base
-        share_storage(result, root, to[0], tensor._element_map)
-        if there is None or tensor._element_map is not None:
-            result._seen = seen_by(result, root)
-        if tensor._detached:
-            result._detached = result._views_detached = True
+        make_view(result, tensor, to[0], tensor._element_map)
         if tensor.__class__ is not Tensor:
             result.__class__ = result_class(tensor)
-        if tensor._untracked:
-            result._untracked = True
         return result
 
 
@@ -170,6 +164,8 @@ def detach(tensor: Tensor) -> Tensor:
         result = call(OPERATIONS["stop_gradient"], (tensor,))
     root = tensor if tensor._base is None else tensor._base
     result._detached = True
+    if root is not tensor:
+        result._versions = tensor._versions
     share_storage(result, root, tensor._layout or contiguous_layout(tensor.shape), tensor._element_map)
     if root._origin is None and root._array.node.differentiable:
         result._base = bare_root(root, result._array if root is tensor else None)
@@ -183,14 +179,19 @@ def _input_like(node: Node) -> Node:
     return Node("input", (), {}, node.shape, node.dtype)
 
 
-def share_data(tensor: Tensor, data: Tensor) -> None:
-    """Make the new `tensor` a leaf that shares the storage of `data`.
+def share_data(tensor: Tensor, data: Tensor, rebound: bool = False) -> None:
+    """Make `tensor`, which is new or has left its storage, a leaf that shares the storage of `data`; a new one shares also its
+    count of writes, one that is `rebound` has its own.
 
     If `data` is a root without views, `tensor` becomes the root and `data` a view of it, as `data` usually dies soon.
     """
     with LOCK:
         array = array_of(data)
         if data._base is None and data._storage is None and not (data._requires_grad or data._keeps_derivation):
+            if rebound:
+                data._versions = own_versions(data)
+            else:
+                tensor._changes, tensor._versions = data._changes, data._versions
             tensor._array = array
             if data._is_inference:
                 tensor._is_inference = True
@@ -198,9 +199,19 @@ def share_data(tensor: Tensor, data: Tensor) -> None:
             data._detached = True
         else:
             shared = detach(data)
+            tensor._versions = own_versions(tensor) if rebound else shared._versions
             assert shared._base is not None, "it is a view of `data`, or of what that views"
             share_storage(tensor, shared._base, shared._layout, shared._element_map)
             tensor._array, tensor._detached = shared._array, True
+
+
+def move_storage(tensor: Tensor, value: Tensor) -> None:
+    """Rebind a leaf to the storage of `value`, perhaps on another device; its views keep the former, and all their count."""
+    if isinstance(tensor, CompositeTensor):
+        tensor.moved_to(value)
+        return
+    leave_storage(tensor)
+    share_data(tensor, value, rebound=True)
 
 
 def memory_of(tensor: Tensor) -> Memory:

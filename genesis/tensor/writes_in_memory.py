@@ -124,11 +124,11 @@ def _is_chosen_anew(at: Any) -> bool:
 
 def _is_plain(tensor: Tensor, root: Tensor) -> bool:
     """Whether a write to `tensor` changes elements of its root, and nothing else."""
-    if root._requires_grad or root._keeps_derivation or root._is_inference or root.__class__ is not Tensor:
+    if root._requires_grad or root._keeps_derivation or root._versions or root._is_inference or root.__class__ is not Tensor:
         return False
     if tensor is root:
         return True
-    has_more = tensor._requires_grad or tensor._detached or tensor._untracked or tensor._element_map
+    has_more = tensor._requires_grad or tensor._detached or tensor._versions or tensor._element_map
     return not has_more and is_injective(tensor.layout)
 
 

@@ -11,6 +11,13 @@ from genesis.tracing.trace import LOCK
 # exposed to the outside without a write.
 UNTRACKED, EXPOSED = 1 << 32, 1 << 64
 
+class Versions:
+    """A count of writes, for the tensors that share it; a new one is that of a `.data`."""
+
+    count: int = 0
+    are_ignored: bool = True  # by backward
+
+
 _holders: list[weakref.ref[Any]] = []  # weak references without callbacks: an interrupt within one would be lost
 _FEW = 64
 

@@ -147,7 +147,7 @@ class Seen:
         try:
             array = value.detach().numpy()
             # A `.data` tensor counts writes for itself, and replays do not count for it.
-            version = value._version if self.lib is genesis and not value._untracked else None
+            version = value._version if self.lib is genesis and value._versions is None else None
             about = array.dtype.name, tuple(value.shape), value.requires_grad, value.is_leaf, version
         except Exception as error:  # torch's too, which tells late of a view that it refuses
             self.facts.append((name, Failed(error)))

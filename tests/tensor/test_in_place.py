@@ -204,11 +204,41 @@ def test_a_detached_tensor_that_took_a_gradient_keeps_it_when_its_storage_is_wri
     assert found[0] == found[1]
 
 
-def test_a_view_of_such_a_tensor_is_not_written_in_silence():
-    b, w = genesis.ones(3).detach(), genesis.ones(3, requires_grad=True)
-    b.copy_(w)
-    with pytest.raises(RuntimeError, match="view of a detached tensor"):
-        b[0] = 1
+WRITES_THROUGH_VIEWS = {
+    "of a detached tensor": lambda lib, x, w: x.detach()[0].mul_(w[0]),
+    "of .data": lambda lib, x, w: x.data[1].copy_(w),
+    "of .data, over its gradient": lambda lib, x, w: x.data.mul_(w)[0].zero_(),
+    "of a turned detached tensor": lambda lib, x, w: x.t().detach()[:, 1].add_(w),
+    "of a part": lambda lib, x, w: x[1:].detach()[0, :2].mul_(w[:2]),
+    "of a view of it": lambda lib, x, w: x.detach().view(-1)[2:].view(2, 2)[0].sub_(w[:2]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES_THROUGH_VIEWS)
+@pytest.mark.parametrize("is_given", [False, True])
+def test_a_write_through_a_view_of_a_detached_tensor_changes_that_ones_derivation(name, is_given):
+    found = []
+    for lib in (genesis, torch):
+        w, x = lib.tensor([2.0, 3.0, 4.0], requires_grad=True), lib.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        x = x * 1 if is_given else x
+        part = WRITES_THROUGH_VIEWS[name](lib, x, w)
+        whole = part._detached_root if lib is genesis else part._base
+        (whole * whole).sum().backward()
+        x.mul_(2)
+        found.append((whole.requires_grad, x.requires_grad, w.grad.tolist(), x.tolist(), whole.tolist(), part.tolist()))
+    assert found[0] == found[1]
+
+
+def test_backward_refuses_what_was_written_through_such_a_view():
+    for lib in (genesis, torch):
+        w, d = lib.ones(3, requires_grad=True), lib.ones(3).detach()
+        loss = (d * w).sum()
+        d[:1].mul_(w[:1])
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+        leaf = lib.ones(3).detach().requires_grad_()
+        with pytest.raises(RuntimeError, match="a view of a leaf"):
+            leaf[0].mul_(2)
 
 
 OVERWRITTEN = {

@@ -58,8 +58,9 @@ def _made(call, source, name):
     except (ValueError, IndexError, RuntimeError) as problem:
         return type(problem), str(problem)
     root, memory = view._base, view._array.memory
-    state = [view._layout, view._requires_grad, view._detached, view._untracked, view._element_map, type(view), view.dtype,
-             view.shape, view.is_leaf, root is not None and (root is tensor, root is tensor._base, root._changes - view._seen),
+    state = [view._layout, view._requires_grad, view._detached, view._versions is tensor._versions, view._element_map,
+             type(view), view.dtype, view.shape, view.is_leaf,
+             root is not None and (root is tensor, root is tensor._base, root._changes - view._seen),
              memory is not None and (memory.strides, memory.layout, memory.pointer - memory.buffer.ptr),
              root is not None and view._storage is root._storage, view._array.trace is None, view._array.index == -1]
     before = view.detach().tolist()

@@ -128,6 +128,40 @@ def test_versions_are_torchs():
         assert [t._version for t in (x, row, x.T, alone, data, x.data)] == [3, 3, 3, 0, 2, 0]
 
 
+REBOUND = {
+    "set_": lambda m, x: x.set_(m.ones(3)), "set_ to its own view": lambda m, x: x.set_(x.view(4)),
+    "set_, both written": lambda m, x: (y := m.ones(3).mul_(2), x.set_(y), y.mul_(2), x.add_(1))[0],
+    "resize_": lambda m, x: x.resize_(1, 2), "resize_ to more": lambda m, x: x.resize_(3, 3).zero_(),
+    "resize_ to its own shape": lambda m, x: x.resize_(2, 2), "as_strided_": lambda m, x: x.as_strided_((2,), (1,)),
+    "squeeze_": lambda m, x: x.squeeze_(), "unsqueeze_ of a view": lambda m, x: x[0].unsqueeze_(0),
+    "t_ of a view": lambda m, x: x.squeeze(0).t_(), "t_": lambda m, x: x.t_().add_(1),
+    "data": lambda m, x: setattr(x, "data", m.ones(2, 2)),
+    "data, both written": lambda m, x: (y := m.ones(2, 2).mul_(2), setattr(x, "data", y), x.add_(1), y.add_(1), y.add_(1))[0],
+    "data of its own": lambda m, x: setattr(x, "data", x.data * 2), "data of a view": lambda m, x: setattr(x[0], "data", x[1]),
+    "data, then a view": lambda m, x: (setattr(x, "data", m.arange(6.0)[1:5].view(2, 2)), x[0], x[0].add_(1))[1],
+    "data twice": lambda m, x: [setattr(x, "data", y) for y in (m.arange(6.0)[2:].view(2, 2), x.data + 1)] and x[0].add_(1),
+    "a view of data": lambda m, x: x.data[0].add_(1), "data of data": lambda m, x: x.data.add_(1).data,
+    "a parameter": lambda m, x: m.nn.Parameter(x), "a parameter of a view": lambda m, x: m.nn.Parameter(x[0]),
+    "out": lambda m, x: m.add(x, 1, out=m.empty(0)),
+}
+
+
+@pytest.mark.parametrize("name", REBOUND)
+@pytest.mark.parametrize("has_views", [False, True])
+def test_a_tensor_keeps_its_count_of_writes_with_another_storage(name, has_views):
+    found = []
+    for library in (genesis, torch):
+        x = library.tensor([[1.0, 2.0], [3.0, 4.0]])
+        others = [x[0], x.detach(), x.data] if has_views else []
+        x.add_(1)
+        result = REBOUND[name](library, x)
+        found.append([(t._version, t.tolist()) for t in [x, *others, *([result] if hasattr(result, "_version") else [])]])
+        with library.no_grad():
+            x.mul_(3)
+        found[-1] += [(t._version, t.tolist()) for t in [x, *others]]
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("call", [
     lambda m, x: m.flip(x, (0,)), lambda m, x: x.flip(0), lambda m, x: x.repeat_interleave(1, 0),
     lambda m, x: x.matrix_power(1), lambda m, x: m.linalg.matrix_power(x, 1), lambda m, x: m.rot90(x, 0),
@@ -198,3 +232,33 @@ def test_views_stay_with_the_storage_that_data_is_taken_from(case):
         assert have.tolist() == want.tolist()
     with genesis.eager():
         assert [x.tolist() for x in case(genesis)] == [x.tolist() for x in theirs]
+
+
+@pytest.mark.parametrize("take", [lambda x: x, lambda x: x[:2], lambda x: x.data, lambda x: x.data[:2]])
+def test_a_write_that_is_taken_back_is_not_counted(take):
+    x = genesis.arange(3.0)
+    x.data = genesis.arange(6.0)[1:4]
+    tensor = take(x)
+    x.tolist()
+    tensor.add_(genesis.ones(2)[genesis.tensor([5])].sum())
+    with pytest.raises(IndexError):
+        tensor.tolist()
+    assert (tensor._version, x._version, x.tolist()) == (0, 0, [1, 2, 3])
+    tensor.add_(1)
+    assert tensor._version == 1
+
+
+@pytest.mark.parametrize("part", ["x", "x[1:]", "x.data"])
+def test_a_result_shares_the_storage_that_it_is_given_and_keeps_its_derivation(part):
+    found = []
+    for library in (genesis, torch):
+        w, x = library.ones(2, requires_grad=True), library.zeros(3 if "[" in part else 2)
+        y = w * 2
+        y.data = eval(part)
+        with library.no_grad():
+            y.add_(3)
+        x.mul_(2)
+        y[0] = 5
+        (y * y).sum().backward()
+        found.append((x.tolist(), y.tolist(), y.requires_grad, y._version, x._version, w.grad.tolist()))
+    assert found[0] == found[1]

@@ -16,8 +16,7 @@ from genesis.nn.tables import scaled_down
 from genesis.nn.utils.parametrizations import norm_except_dim  # noqa: F401
 from genesis.nn.utils.rnn import PackedSequence
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import in_place_form
-from genesis.tensor.modes import is_grad_enabled
+from genesis.tensor.in_place import in_place_form, refuse_leaf
 from genesis.tracing.state import recording
 
 REDUCTIONS = "none", "mean", "sum"
@@ -142,8 +141,7 @@ feature_alpha_dropout_, rrelu_ = in_place_form(functional.feature_alpha_dropout)
 # ---- norms ----
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale the rows of `input` at `indices` down to at most the norm `max_norm`, in place."""
-    if is_grad_enabled() and input.requires_grad and input.is_leaf:
-        raise RuntimeError("embedding_renorm_: a leaf that requires grad cannot be changed in place; use no_grad()")
+    refuse_leaf(input)
     scaled_down(indices, input, max_norm, norm_type)
     return input
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -22,10 +23,9 @@ from genesis.tensor.traced_number import Number
 from genesis.tracing.trace import Array
 
 _FLAGS = (
-    "_requires_grad", "_element_map", "_detached", "_views_detached", "_untracked", "_keeps_derivation", "_is_inference",
-    "_changes", "_own_changes",
+    "_requires_grad", "_element_map", "_detached", "_versions", "_keeps_derivation", "_is_inference", "_changes",
 )
-_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", "_bare_root", *_FLAGS}  # a tensor's own
+_DESCRIBED = {"_array", "_base", "_layout", "_seen", "_storage", "_is_holder", "_bare_root", "_detached_root", *_FLAGS}
 
 
 @dataclasses.dataclass(eq=False)
@@ -83,6 +83,7 @@ class Results:
         self._given = len(recorder.arguments.leaves)
         self.former_gradients: list[Source] = []
         self._recipes: dict[int, Recipe] = {}
+        self._holders: list[Tensor] = []  # detached tensors, views of which are returned
         self._containers = containers
         self._new_containers: dict[int, tuple[str, Any] | None] = {}  # None: while it is described
         self.gradients: list[tuple[Source, Recipe | None]] = []
@@ -209,7 +210,11 @@ class Results:
             recorder.refuse("a view of the parts or conjugates of a complex tensor is returned")
         elif tensor._array.node.differentiable:
             recorder.refuse("a view with a derivation of its own is returned")
-        flags = [(name, flag) for name in _FLAGS if (flag := getattr(tensor, name)) != getattr(Tensor, name, False)]
+        flags = [(name, copy(flag)) for name in _FLAGS if (flag := getattr(tensor, name)) != getattr(Tensor, name, False)]
+        if (holder := tensor._detached_root) is not None:
+            self._holders.append(holder)
+        if any([one is tensor or one in recorder.states or id(one) in self._recipes for one in self._holders]):
+            recorder.refuse("a view of a detached tensor is returned beside that")
         # A view that is behind its root re-reads at its next use; a replay must leave the same lag.
         lag = 0 if base is None else base._changes - tensor._seen
         recipe = Recipe(type(tensor), value, root, tensor._layout, flags, lag)
@@ -279,7 +284,7 @@ def build_tensor(recipe: Recipe, values: Values, leaves: Leaves, made: dict[int,
     else:
         result._array = copied(value[1]) if value[0] == "constant" else values[recipe.key]
     for name, flag in recipe.flags:
-        setattr(result, name, flag)
+        setattr(result, name, copy(flag))
     if base is not None and result._detached:
         hold_no_derivation(result, root)
     return result

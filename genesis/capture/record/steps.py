@@ -14,8 +14,8 @@ from genesis.ir.annotations import Attributes, Options
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor.composite import differentiated
-from genesis.tensor.handle import Tensor, root_of
-from genesis.tracing.tensor_state import UNTRACKED
+from genesis.tensor.handle import Tensor
+from genesis.tensor.versions import own_versions
 
 Undo = list[Callable[[], None]]
 
@@ -129,7 +129,7 @@ class UpdateStep:
 
 
 def _version_of(parameter: Tensor) -> int:
-    return root_of(differentiated(parameter))._changes % UNTRACKED
+    return own_versions(differentiated(parameter)).count
 
 
 _age_of = itemgetter("step")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -69,7 +70,7 @@ class NativeResults:
         code.assign(tensor, "_requires_grad", code.constant(False))
         code.assign(tensor, "_array", array)
         for name, flag in recipe.flags:
-            code.assign(tensor, name, code.constant(flag))
+            code.assign(tensor, name, code.call(partial(copy, flag)) if name == "_versions" else code.constant(flag))
         if root is not None:
             self._share(recipe, tensor, root)
         self._tensors[id(recipe)] = tensor

@@ -23,8 +23,8 @@ from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.composite import CompositeTensor, NotDenseError
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import CallArguments, Tensor
-from genesis.tensor.in_place import move_storage, write
-from genesis.tensor.views import view
+from genesis.tensor.in_place import write
+from genesis.tensor.views import move_storage, view
 from genesis.tracing.state import recording, thread_state
 
 

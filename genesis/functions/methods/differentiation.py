@@ -14,7 +14,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.runtime.deferred import deferred
 from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.dispatch import array_of
-from genesis.tensor.handle import Tensor, attribute, method
+from genesis.tensor.handle import Tensor, attribute, detached_root, method
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import touched_gradient
 from genesis.tracing.state import recording, thread_state
@@ -60,7 +60,7 @@ def detach_(self: Tensor) -> Tensor:
     >>> y.detach_()
     tensor([2., 2.])
     """
-    if self._base is not None:
+    if self._base is not None and (not self._detached or detached_root(self) is not self):
         raise RuntimeError("detach_: a view cannot be detached in place; use detach()")
     self._array = array_of(detach(self))
     self._requires_grad = False

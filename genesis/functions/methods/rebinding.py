@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from genesis.functions.creation import empty
-from genesis.functions.methods.restriding import as_strided
+from genesis.functions.methods.restriding import as_strided, become_view
 from genesis.functions.methods.shaping import new_tensor
 from genesis.functions.methods.storage import TypedStorage
 from genesis.functions.overrides import function
@@ -14,7 +15,8 @@ from genesis.ops.layout import contiguous_layout
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, method, root_of
-from genesis.tracing.state import thread_state
+from genesis.tensor.in_place import refuse_leaf
+from genesis.tensor.versions import count_write
 
 
 @method
@@ -33,8 +35,7 @@ def set_(
     >>> x, y
     (tensor([7., 2.]), tensor([0., 7., 2., 3.]))
     """
-    if self.requires_grad and self.is_leaf and thread_state.grad_enabled:
-        raise RuntimeError("set_: a leaf tensor that requires grad cannot be changed in place; use genesis.no_grad()")
+    refuse_leaf(self)
     if source is None:
         source = empty(0, dtype=self.dtype, device=self.device)
     given: Tensor = source._root if isinstance(source, TypedStorage) else source
@@ -46,6 +47,7 @@ def set_(
     elif isinstance(source, TypedStorage):
         given = given.detach().reshape(-1)
     self.data = given
+    count_write(self)
     return self
 
 
@@ -59,10 +61,7 @@ def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storag
             [1, 2],
             [2, 3]])
     """
-    if self.requires_grad and thread_state.grad_enabled:
-        raise RuntimeError("as_strided_: a tensor that requires grad has other strides by as_strided(); use that one")
-    self.data = as_strided(self.detach(), size, stride, storage_offset)
-    return self
+    return become_view(self, "as_strided", partial(as_strided, self, size, stride, storage_offset))
 
 
 @function()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from genesis.functions.creation import as_shape
@@ -15,8 +16,10 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, hand_over_views, method, root_of, share_storage, tensor_of
-from genesis.tensor.view_memory import seen_by
+from genesis.tensor.handle import Tensor, hand_over_storage, method, root_of, share_storage
+from genesis.tensor.in_place import refuse_leaf
+from genesis.tensor.versions import count_write
+from genesis.tensor.view_memory import make_view
 from genesis.tensor.views import detach, share_data, view
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import recording, thread_state
@@ -55,9 +58,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
     whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else _storage(root, input), at))
-    share_storage(result, root, at, input._element_map)
-    result._seen = seen_by(result, root)
-    result._detached = result._views_detached = input._detached
+    make_view(result, input, at, input._element_map)
     return result
 
 
@@ -133,29 +134,30 @@ def as_strided_scatter(
 
 # ---- in place ----
 def _restride_in_place(tensor: Tensor, name: str, *arguments: Extents, **named: Extents) -> Tensor:
-    """Gives `tensor` the shape and strides of a view of it, in place.
+    return become_view(tensor, name, partial(view, tensor, name, *arguments, **named))
 
-    If it is no longer contiguous, its storage moves to a new root, and the tensor and its views become views of that root.
+
+def become_view(tensor: Tensor, name: str, make: Callable[[], Tensor]) -> Tensor:
+    """Gives `tensor` the shape and strides of the view of its storage that `make` makes, in place: a write of no elements.
+
+    If it is no longer its whole storage in row-major order, that moves to a new root, and the tensor and its views become views
+    of that root.
     """
     refuse("the shape of a tensor is changed in place")
     array = array_of(tensor)
-    if tensor._requires_grad and thread_state.grad_enabled and not array.node.differentiable:
-        raise RuntimeError(f"{name}_: a leaf tensor that requires grad cannot be changed in place; use genesis.no_grad()")
+    refuse_leaf(tensor)
     if tensor._retains_grad:
         raise RuntimeError(f"{name}_: retain_grad() was called on this tensor as it was; call it after the change")
     with recording(thread_state.grad_enabled or array.node.differentiable) as again, again:  # a result keeps its derivation
-        restrided = view(tensor, name, *arguments, **named)
-    if tensor._base is None and restrided._layout != contiguous_layout(restrided.shape):
-        root = tensor_of(array, array.node.differentiable)
-        root._keeps_derivation, root._untracked = tensor._keeps_derivation, tensor._untracked
-        root._changes = tensor._changes + 1
-        tensor._changes += 1
-        hand_over_views(tensor, root)
-        share_storage(tensor, root, restrided._layout)
+        restrided = make()
+    is_whole = restrided._layout == contiguous_layout(restrided.shape) and numel(restrided.shape) == numel(tensor.shape)
+    if tensor._base is None and not is_whole:
+        share_storage(tensor, hand_over_storage(tensor, array), restrided._layout)
         tensor._detached = tensor._requires_grad and not array.node.differentiable
     tensor._array = restrided._array
+    count_write(tensor)
     if tensor._base is not None:
-        tensor._layout = restrided._layout
+        tensor._layout, tensor._seen = restrided._layout, root_of(tensor)._changes
     return tensor
 
 

@@ -22,13 +22,14 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import filled, from_data
-from genesis.tensor.handle import Operand, Tensor, attribute, replace_root, root_of, share_storage
+from genesis.tensor.handle import Operand, Tensor, attribute
 from genesis.tensor.in_memory import element_pattern
-from genesis.tensor.in_place import move_storage, rederived, write
+from genesis.tensor.in_place import rederived, write
 from genesis.tensor.known_calls.calls import KnownCalls
-from genesis.tensor.views import detach, view
+from genesis.tensor.views import detach, move_storage, view
 from genesis.tensor.writes_in_memory import Draw, set_in_memory
 from genesis.tracing.state import thread_state
+from genesis.tracing.tensor_state import Versions
 
 if TYPE_CHECKING:
     from genesis.functions.draw_programs import draw_program
@@ -291,28 +292,19 @@ def data(self: Tensor) -> Tensor:
     tensor([0.7500, 0.7500], requires_grad=True)
     """
     result = detach(self)
-    result._untracked = True
+    result._versions = Versions()
     return result
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"data: wants a Tensor, got {type(value).__name__}")
-    shared = detach(value)
-    root = shared._base
-    assert root is not None
-    if root_of(shared) is root_of(self) and shared.layout == self.layout and (
-        shared._element_map is self._element_map
-    ):  # `p.data -= step` has already written
+    if self.is_set_to(value):  # `p.data -= step` has already written
         return
-    if not self.is_leaf:  # a result keeps its derivation; its views, and what it views, stay on the old storage
-        move_storage(self, rederived(self, shared))
-        return
-    if self._base is None:  # its views stay on the old storage
-        former = replace_root(self)
-        root = former if root is self else root  # no tensor is a view of itself
-    share_storage(self, root, shared._layout, shared._element_map)
-    self._array, self._detached = shared._array, True
+    derived = None if self.is_leaf else rederived(self, detach(value))  # a result keeps its derivation
+    move_storage(self, value)
+    if derived is not None:
+        self._array, self._requires_grad = derived._array, True
 
 
 Tensor.data = data.setter(_set_data)  # type: ignore[method-assign, assignment]

@@ -16,8 +16,8 @@ from genesis.nn.containers import ModuleDict, ModuleList
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import move_storage, write
-from genesis.tensor.views import detach
+from genesis.tensor.in_place import write
+from genesis.tensor.views import detach, move_storage
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.state import recording
 

@@ -145,9 +145,9 @@ define internal i32 @filled(ptr %objects, ptr %tensor, ptr %value, ptr %pattern)
   %arrays = select i1 %is.root, i32 1, i32 2
   %root.class = call ptr @class_of(ptr %root)
   if ptr %root.class != %tensor.class: ret i32 1
-  %root has base none, requires_grad false, keeps_derivation false, is_inference false else ret i32 1
+  %root has base none, versions none, requires_grad false, keeps_derivation false, is_inference false else ret i32 1
   if %is.root: %look
-  %tensor has requires_grad false, detached false, untracked false, element_map none else ret i32 1
+  %tensor has requires_grad false, detached false, versions none, element_map none else ret i32 1
 look:
   %array = call ptr @present_array(ptr %objects, ptr %tensor) else ret i32 1
   %is.sole = call i1 @is_sole(ptr %objects, ptr %array, i32 %arrays)

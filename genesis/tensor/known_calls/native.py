@@ -28,7 +28,7 @@ from genesis.tracing.trie import TrieNode, roots
 _SLOTTED: dict[str, type] = {
     kind.__name__: kind for kind in (Array, Buffer, DType, Memory, Node, Operation, Trace, TrieNode, type(critical))}
 _ATTRIBUTES = (
-    "_array", "_base", "_requires_grad", "_changes", "_seen", "_layout", "_storage", "_detached", "_untracked", "_element_map",
+    "_array", "_base", "_requires_grad", "_changes", "_seen", "_layout", "_storage", "_detached", "_versions", "_element_map",
     "_keeps_derivation", "_retains_grad", "_is_inference", "deferred", "__dict__", "trace", "traces", "weight", "eager",
     "multi_device", "grad_enabled", "recorder", "scope", "autocast", "co_filename",
 )

@@ -57,7 +57,7 @@ define internal i1 @is_bare(ptr %objects, ptr %tensor, ptr %grad, ptr %before, p
   %class = call ptr @class_of(ptr %tensor)
   %is.plain = call i1 @is_plain_class(ptr %objects, ptr %class)
   unless %is.plain: ret i1 false
-  %tensor has array before, changes count, base none, untracked false, keeps_derivation false else ret i1 false
+  %tensor has array before, changes count, base none, versions none, keeps_derivation false else ret i1 false
   %tensor has retains_grad false, is_inference false else ret i1 false
   if ptr %grad == %false: ret i1 true
   %tensor has requires_grad false else ret i1 false

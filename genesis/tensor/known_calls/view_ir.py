@@ -61,7 +61,7 @@ root:
   %whole = call ptr @PyObject_Vectorcall(ptr %contiguous.layout, ptr %shape.at, i64 1, ptr null)
   br label %found
 view:
-  %tensor has detached false, untracked false, element_map none else ret ptr null
+  %tensor has detached false, versions none, element_map none else ret ptr null
 plain:
   %part = call ptr @PyObject_GetAttr(ptr %tensor, ptr %layout.name)
 found:
