@@ -17,6 +17,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
+from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, root_of, share_storage, tensor_of
@@ -49,6 +50,7 @@ class Context:
     def __init__(self) -> None:
         self.saved_variables: Attributes = {}
         self._saved: list[Tensor | None] = []
+        self._composites: dict[int, CompositeTensor] = {}  # which of these are elements of others than dense tensors
         self._for_forward: list[int] = []  # which of these `save_for_forward` saved
         self._pushes = False  # whether the user's forward derivative runs
         self._constant: set[int] = set()
@@ -68,6 +70,8 @@ class Context:
 
     def _own(self, saved: list[Tensor | None]) -> list[Tensor | None]:
         """What was saved for the forward derivative, if that runs and there is something, or for backward."""
+        for k, composite in self._composites.items():
+            saved = [*saved[:k], composite.with_elements(saved[k]), *saved[k + 1 :]]  # type: ignore[arg-type]
         if not self._for_forward:
             return saved
         return [tensor for k, tensor in enumerate(saved) if (k in self._for_forward) is self._pushes]
@@ -77,7 +81,10 @@ class Context:
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(f"save_for_backward: wants tensors or None, got {type(tensor).__name__} {tensor!r:.40}")
-        self._saved.extend(tensors)
+            if isinstance(tensor, CompositeTensor):
+                self._composites[len(self._saved)] = tensor
+                tensor = tensor.derived_part
+            self._saved.append(tensor)
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Save tensors for `jvp`, which otherwise reads those saved for `backward`."""
@@ -174,6 +181,7 @@ class CustomCall:
     def release(self) -> None:
         """Drop the saved tensors."""
         self.saved = None
+        self.context._composites.clear()
 
     def end(self) -> None:
         """Drop everything that only backward needs: no backward can come any more."""

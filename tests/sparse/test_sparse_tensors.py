@@ -200,6 +200,30 @@ def test_custom_functions_take_it_without_its_gradient():
         Product.apply(sparse.requires_grad_(), dense)
 
 
+def test_custom_functions_save_it_among_others_as_in_torch():
+    def gradients(lib):
+        class Product(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx, at, values, dense):
+                sparse = lib.sparse_coo_tensor(at, values, (2, 3))
+                ctx.save_for_backward(None, sparse, dense)
+                return lib.matmul(sparse, dense)
+
+            @staticmethod
+            def backward(ctx, grad):
+                nothing, sparse, dense = ctx.saved_tensors
+                assert nothing is None and sparse.layout is lib.sparse_coo
+                row, column = sparse._indices()
+                return None, grad.matmul(dense.t())[row, column], sparse.t().matmul(grad)
+
+        values = lib.tensor([3.0, 4.0], requires_grad=True)
+        dense = lib.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+        made = Product.apply(lib.tensor([[0, 1], [2, 0]]), values * 2, dense)
+        return [g.tolist() for g in lib.autograd.grad((made * made).sum(), [values, dense])]
+
+    assert gradients(genesis) == gradients(torch)
+
+
 @pytest.mark.parametrize("lib", [genesis, torch])
 def test_a_size_alone_may_be_named(lib):
     x = lib.sparse_coo_tensor(size=(2, 3))
