@@ -48,7 +48,7 @@ def layout_in(node: Node) -> Layout:
 
 @functools.lru_cache(maxsize=4096)
 def contiguous_layout(shape: Shape) -> Layout:
-    return Layout(shape, contiguous_strides(shape), 0)
+    return Layout(tuple(shape), contiguous_strides(shape), 0)  # equal shapes share it, a Size's class does not spread
 
 
 # ---- layout rules: (layout, arguments) -> layout, or None if a copy is needed ----

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import genesis
+from genesis.ops.layout import contiguous_layout
 from genesis.tensor.traced_number import Number
 from tests.tolerances import assert_close
 
@@ -287,3 +288,7 @@ def test_an_equation_that_does_not_fit_raises_as_with_more_operands():
     for operands in [(genesis.ones(2, 2),), (genesis.ones(2, 2), genesis.ones(2))]:
         with pytest.raises(RuntimeError, match="does not name the 2 axes"):
             genesis.einsum(",".join(["ijk", "i"][: len(operands)]) + "->ij", *operands)
+
+
+def test_layouts_are_of_plain_shapes():
+    assert type(contiguous_layout(genesis.Size((31, 29, 37))).shape) is tuple  # equal shapes share the layout
