@@ -38,10 +38,11 @@ def evaluate_all(
     nodes: Sequence[Node], outputs: Iterable[int], given: Mapping[int, np.ndarray], scalars: Sequence[float] = ()
 ) -> dict[int, np.ndarray]:
     """As `evaluate`, but returns the arrays at every position that `outputs` depend on. Raises RefusedError."""
-    needed = set(outputs)
-    for index in range(len(nodes) - 1, -1, -1):
-        if index in needed and index not in given:
-            needed.update(nodes[index].inputs)
+    needed, waiting = set[int](), [*outputs]
+    while waiting:
+        if (index := waiting.pop()) not in needed:
+            needed.add(index)
+            waiting += () if index in given else nodes[index].inputs
     arrays = dict(given)
     with np.errstate(all="ignore"):
         for index in sorted(needed - set(given)):

@@ -25,6 +25,7 @@ from genesis.tensor.handle import (
     CallArguments, Tensor, all_pending, detached_root, from_values, mark_inference, result_class, root_of, spreading, tensor_of,
     tensors_in,
 )
+from genesis.tensor.in_memory import filled_in_memory
 from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.long_traces import flush_if_long
 from genesis.tensor.new_programs import ended_before
@@ -242,9 +243,12 @@ def _continued(
         key = *key, tuple(given)
     if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
         return call(operation, arguments, attributes, bare)
-    if key not in trace.step.children and (again := _otherwise(trace, key, arguments, attributes, code, offset)):
-        trace.closed = trace.done
-        return call(*again, bare)
+    if key not in trace.step.children:
+        if operation is OPERATIONS["full"] and (made := filled_in_memory(trace, arguments, code, offset)) is not None:
+            return made
+        if again := _otherwise(trace, key, arguments, attributes, code, offset):
+            trace.closed = trace.done
+            return call(*again, bare)
     trace.lines.append((len(trace.nodes), code, offset, thread_state.scope, key))
     result = _stepped(trace, key, operation, arguments, attributes, bare)
     if thread_state.grad_enabled is None and not bare:

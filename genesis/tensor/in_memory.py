@@ -5,22 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import STORED, DType, bool_, float32, float64, int8, int16, int32, int64, uint8
+from genesis.ir.shapes import numel
+from genesis.ops.reference import evaluate_all
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, from_values, new_root, root_of
 from genesis.tracing.memory import Memory, joined_rows
-from genesis.tracing.state import thread_state
-from genesis.tracing.trace import LOCK, Array
+from genesis.tracing.source_line import user_line
+from genesis.tracing.state import open_trace, thread_state
+from genesis.tracing.trace import LOCK, Array, Trace, critical
 
 MANY = 8  # of fewer, a script meets each choice soon
 SMALL = 1 << 18  # bytes of one: larger ones are read by the kernels that use them
-_EXACT = frozenset((float32, float64, bool_, uint8, int8, int16, int32, int64))  # NumPy rounds numbers as kernels do
+LITTLE = 1 << 10  # bytes of one that is made at once: kernels need not read what they can make
+_NODES = 16  # that lead to a pending value which is computed at once
+EXACT = frozenset((float32, float64, bool_, uint8, int8, int16, int32, int64))  # NumPy rounds numbers as kernels do
+_EXACT_NODES = frozenset(("input", "constant", "scalar", "iota", "view", "cast"))
 _LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
+
+_OFTEN = 3  # choices that a line has made, before it is known to make others each time
+_MOST = 4096  # lines that are remembered
+VARYING: list[bool] = []  # whether any line does
+_chosen: dict[tuple[int, int], dict[Any, Any]] = {}  # by the code's address and instruction: codes are compared word by word
 
 
 def values_in_memory(tensor: object, dtype: DType) -> np.ndarray | None:
@@ -57,22 +69,65 @@ def computed_memory(tensor: object, dtype: DType, limit: float = SMALL) -> Memor
 
 
 def all_in_memory(tensors: Sequence[object]) -> list[Memory] | None:
-    """`computed_memory` of many tensors of one dtype; None for few, and if a recorded call or a transform may ask for them.
-    The caller holds LOCK.
+    """`computed_memory` of many tensors of one dtype, or of few of other shapes each time; None for others, and if a recorded
+    call or a transform may ask for them. The caller holds LOCK.
     """
     state = thread_state
-    first = tensors[0] if len(tensors) >= MANY else None
-    if first.__class__ is not Tensor or state.recorder is not None or state.deferred:
+    nodes = [tensor._array.node for tensor in tensors if tensor.__class__ is Tensor]  # type: ignore[attr-defined]
+    if not nodes or len(nodes) < len(tensors) or nodes[0].dtype in STORED or state.recorder is not None or state.deferred:
         return None
-    dtype, found = first._array.node.dtype, []  # type: ignore[union-attr]
-    if dtype in STORED:
+    if len(nodes) < MANY and (any([node.differentiable or node.nbytes > LITTLE for node in nodes]) or not is_chosen_anew(
+            open_trace(), *user_line(), tuple([node.shape for node in nodes]))):
         return None
+    dtype, found = nodes[0].dtype, []
     for tensor in tensors:
-        memory = computed_memory(tensor, dtype)
+        memory = computed_memory(tensor, dtype) or _evaluated_memory(tensor, dtype)
         if memory is None:
             return None
         found.append(memory)
     return found
+
+
+def is_chosen_anew(trace: Trace, code: CodeType | None, instruction: int, choice: Any) -> bool:
+    """Whether a line chooses otherwise each time: the first of a trace, as the loop of an unrolled program does not count."""
+    if code is None or critical.running:
+        return False
+    if len(_chosen) > _MOST:
+        _chosen.clear()
+    choices = _chosen.setdefault((id(code), instruction), {})
+    if len(choices) < _OFTEN and trace.reference not in choices.values():
+        choices[choice] = trace.reference
+        VARYING[:] = VARYING or [True] * (len(choices) == _OFTEN)
+    return len(choices) == _OFTEN
+
+
+def _evaluated_memory(tensor: Any, dtype: DType) -> Memory | None:
+    """The memory of a little pending tensor to which few calls lead that never round, as NumPy computes it."""
+    array: Array = tensor._array
+    trace, needed, waiting = array.trace, dict[int, Any](), [array.index]
+    is_pending = array.memory is None and trace is thread_state.traces.get(CPU.name)
+    if not is_pending or array.node.dtype is not dtype or tensor._base is not None or tensor._requires_grad:
+        return None
+    while waiting:
+        if (index := waiting.pop()) not in needed:
+            needed[index] = node = trace.nodes[index]  # type: ignore[union-attr]
+            rounds = node.dtype.category >= 2 if node.op in ("add", "mul") else node.op not in _EXACT_NODES
+            if rounds or node.differentiable or node.nbytes > LITTLE or len(needed) > _NODES:
+                return None
+            waiting += node.inputs
+    given = {k: trace.input_at[k].memory.read(node.dtype) for k, node in needed.items() if node.op == "input"}  # type: ignore[union-attr]
+    values = evaluate_all(needed, [array.index], given, trace.scalars)[array.index]  # type: ignore[arg-type, union-attr]
+    tensor._array = Array.over(memory := Memory.of(values, dtype, CPU), dtype)
+    return memory
+
+
+def filled_in_memory(trace: Trace, arguments: Sequence[Any], code: CodeType | None, instruction: int) -> Tensor | None:
+    """The tensor that a call of `full` which is new in the trace makes, where its line makes other sizes each time."""
+    (value, shape, dtype), state = arguments, thread_state
+    is_free = state.recorder is None and not state.deferred and trace.device is CPU
+    if not is_free or number_for(value, dtype) is None or numel(shape) * dtype.itemsize > LITTLE:
+        return None
+    return from_values(np.full(shape, value, dtype.numpy), dtype) if is_chosen_anew(trace, code, instruction, shape) else None
 
 
 def joined_in_memory(join: AnyFunction, tensors: Sequence[Tensor], *settings: Any) -> Tensor | None:
@@ -124,7 +179,7 @@ def number_for(value: Any, dtype: DType) -> Any:
         return value if type(value) is int and info.min <= value <= info.max else None
     if type(value) is int and abs(value) > 1 << 53:  # NumPy would round it twice
         return None
-    return value if dtype in _EXACT and not _LEAST_LARGE <= abs(value) < math.inf else None
+    return value if dtype in EXACT and not _LEAST_LARGE <= abs(value) < math.inf else None
 
 
 @lru_cache(maxsize=1024, typed=True)

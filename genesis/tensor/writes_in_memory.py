@@ -14,17 +14,13 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.handle import Tensor, root_of
-from genesis.tensor.in_memory import SMALL, computed_memory, number_for, values_in_memory
+from genesis.tensor.in_memory import SMALL, computed_memory, is_chosen_anew, number_for, values_in_memory
 from genesis.tensor.in_place import note, takes_writes
 from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import open_trace, thread_state
-from genesis.tracing.trace import LOCK, Array, Change, critical, nowhere
-
-_OFTEN = 3  # choices of elements that a line has set, before it is known to set others each time
-_MOST = 4096  # lines that are remembered
-_chosen: dict[tuple[int, int], dict[Any, Any]] = {}  # by the code's address and instruction: codes are compared word by word
+from genesis.tracing.trace import LOCK, Array, Change, nowhere
 
 
 class Draw(NamedTuple):
@@ -109,17 +105,12 @@ def _may_be_computed(array: Array) -> bool:
 
 
 def _is_chosen_anew(at: Any) -> bool:
-    """Whether a line sets other elements each time: the first of a trace, as the loop of an unrolled program does not count."""
-    code, instruction = user_line()
-    if code is None or isinstance(at, np.ndarray) or critical.running:
+    """Whether a line sets other elements each time."""
+    if isinstance(at, np.ndarray):
         return False
-    if len(_chosen) > _MOST:
-        _chosen.clear()
-    trace, choices = open_trace().reference, _chosen.setdefault((id(code), instruction), {})
-    if len(choices) < _OFTEN and trace not in choices.values():
-        parts = at if isinstance(at, tuple) else (at,)
-        choices[tuple([(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in parts])] = trace
-    return len(choices) == _OFTEN
+    parts = at if isinstance(at, tuple) else (at,)
+    choice = tuple([(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in parts])
+    return is_chosen_anew(open_trace(), *user_line(), choice)
 
 
 def _is_plain(tensor: Tensor, root: Tensor) -> bool:

@@ -82,6 +82,57 @@ def test_another_choice_of_tensors_needs_no_new_program():
     assert genesis.debug.stats()["plans_built"] == built
 
 
+def of_varying_sizes(lib, sizes):
+    """What items and batches of data sets are made of."""
+    for n in sizes:
+        yield lib.stack([lib.cat([lib.arange(1, n + 1), lib.zeros(5 - n, dtype=lib.int64)]), lib.full((5,), n)]).tolist()
+        parts = [lib.ones(1 + (n + k) % 5) for k in range(9)]
+        yield lib.nn.utils.rnn.pad_sequence(parts, batch_first=True).tolist()
+        yield lib.cat([lib.arange(10, 10 + (n + k) % 4, 2) * 3 for k in range(9)]).tolist()
+        yield lib.cat([lib.full(((n + k) % 3,), 7.5) for k in range(9)]).tolist()
+        yield lib.cat([lib.arange(float((n + k) % 3)) for k in range(9)]).tolist()
+
+
+def test_new_tensors_of_varying_sizes_are_pytorchs():
+    rng = random.Random(0)
+    sizes = [rng.randrange(5) for _ in range(20)]
+    assert [*of_varying_sizes(genesis, sizes)] == [*of_varying_sizes(torch, sizes)]
+
+
+def test_new_tensors_of_varying_sizes_need_no_new_programs():
+    rng = random.Random(0)
+
+    def joined():
+        return genesis.cat([genesis.full((rng.randrange(1, 12),), k) for k in range(12)]).tolist()
+
+    for _ in range(8):
+        joined()
+    built = genesis.debug.stats()["plans_built"]
+    for _ in range(8):
+        joined()
+    assert genesis.debug.stats()["plans_built"] == built
+
+
+def test_a_recorded_call_makes_tensors_of_varying_sizes_itself():
+    def made(n):
+        return genesis.full((n,), 2.0)
+
+    for n in range(1, 9):
+        assert made(n).tolist() == [2.0] * n
+    compiled = genesis.compile(lambda x: x * made(3))
+    assert [compiled(genesis.tensor([1.0, 2.0, 3.0]) * k).tolist() for k in range(3)] == [
+        [2.0 * k, 4.0 * k, 6.0 * k] for k in range(3)]
+
+
+def test_tensors_of_varying_sizes_take_gradients_and_inference_mode():
+    for n in range(1, 9):
+        leaf = genesis.full((n,), 2.0, requires_grad=True)
+        (leaf * leaf).sum().backward()
+        assert leaf.is_leaf and leaf.grad.tolist() == [4.0] * n
+        with genesis.inference_mode():
+            assert genesis.arange(n + 1).is_inference()
+
+
 def test_views_are_joined_as_they_are_now():
     for library in (genesis, torch):
         roots = [library.tensor([[1.0, 2.0], [3.0, 4.0]]) * k for k in range(8)]

@@ -19,7 +19,7 @@ from genesis.tensor.call_modes import OVERRIDES, PUBLIC, overriding_kinds
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call, known
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_memory import MANY, joined_in_memory
+from genesis.tensor.in_memory import MANY, VARYING, joined_in_memory
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import known_views, view
@@ -66,7 +66,8 @@ def _joining(operation: Operation) -> Any:
     function, join = _computing(operation), cast(AnyFunction, operation.reference)
 
     def joining(*args: Any, **kwargs: Any) -> Any:
-        if args and args[0].__class__ in (list, tuple) and len(args[0]) >= MANY and not OVERRIDES and kwargs.keys() <= {"dim"}:
+        is_list = args and args[0].__class__ in (list, tuple) and (len(args[0]) >= MANY or VARYING) and args[0]
+        if is_list and not OVERRIDES and kwargs.keys() <= {"dim"}:
             joined = joined_in_memory(join, args[0], *args[1:], *kwargs.values())
             if joined is not None:
                 return joined
