@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from genesis.functions.creation import zeros
+from genesis.functions.memory_order import memory_axes
 from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import draws, kept_factors, stream
 from genesis.functions.selection import where
@@ -202,6 +203,8 @@ def scaled_dot_product_attention(
         scale: 1 / sqrt(e) if None.
         enable_gqa: several heads of query (the axis before l) share one of key and value.
 
+    The result lies in memory as 4-d queries do: heads that were split from a projection are merged by `view`.
+
     Raises ValueError for mismatched shapes, a probability outside [0, 1], and a mask together with `is_causal`.
 
     >>> q, k, v = genesis.zeros(2, 2), genesis.ones(2, 2), genesis.tensor([[1.0], [2.0]])
@@ -223,4 +226,9 @@ def scaled_dot_product_attention(
         else:
             factors = kept_factors(weights, dropout_p, query.dtype)
     arguments = (query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa, seed, start, factors)
-    return call(OPERATIONS["scaled_dot_product_attention"], arguments)
+    attended = call(OPERATIONS["scaled_dot_product_attention"], arguments)
+    fused = query.ndim == 4 and not dropout_p and len({query.shape[-1], key.shape[-1], value.shape[-1]}) == 1
+    axes = memory_axes(query) if fused else [0, 1, 2, 3]
+    if axes == [0, 1, 2, 3] or (attn_mask is not None and attn_mask.requires_grad):
+        return attended  # type: ignore[no-any-return]
+    return attended.permute(axes).contiguous().permute([*map(axes.index, range(4))])  # type: ignore[no-any-return]

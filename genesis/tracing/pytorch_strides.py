@@ -14,7 +14,7 @@ from typing import Any
 from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides
 from genesis.ops.layout import LAYOUT_RULES, Layout
-from genesis.ops.registry import PRIMITIVES, Operation
+from genesis.ops.registry import PRIMITIVES
 from genesis.tracing.token import argument_of, arguments_in, members_in
 from genesis.tracing.trace import ENTERED, Array, Trace
 
@@ -24,7 +24,6 @@ _FOLLOWING = frozenset({  # results have channels last if the input has
     "pixel_unshuffle",
 })
 _KEEPING = frozenset({"flip", "glu", "sort"})  # they keep the order of axes, though they are not elementwise
-_ATTENTION = "scaled_dot_product_attention"
 _DEPTH = 40  # traces in a chain, each reading the one before
 
 
@@ -85,7 +84,7 @@ def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
         start, *_, key = trace.lines[number]
         end = trace.lines[number + 1][0] if number + 1 < len(trace.lines) else len(trace.nodes)
         is_call = start < end and type(key) is tuple and hasattr(key[0], "is_view")
-        if is_call and not (state.is_row_major and _keeps_rows(key[0])):
+        if is_call and (key[0].is_view or not state.is_row_major):
             tokens, named = arguments_in(key)
             positions = [m for token in (*tokens, *named.values()) for m in members_in(token) if type(m) is int]
             operands = [Layout(trace.nodes[i].shape, _at(trace, i, state.of_calls, depth), 0) for i in positions]
@@ -96,16 +95,9 @@ def _looked_through(trace: Trace, depth: int) -> dict[int, Shape]:
     return state.of_calls
 
 
-def _keeps_rows(operation: Operation) -> bool:
-    """Whether the results of row-major operands are row-major."""
-    return not operation.is_view and operation.name != _ATTENTION
-
-
 def _result(nodes: Sequence[Node], key: tuple[Any, ...], operands: Sequence[Layout]) -> Shape | None:
     """The strides of the result of the call `key`, which added `nodes`; None if row-major."""
     operation, name, (tokens, named) = key[0], key[0].name, arguments_in(key)
-    if name == _ATTENTION:
-        return _of_attention(operands, tokens)
     if not operands or (not operation.is_view and all([at.is_contiguous for at in operands])):
         return None
     if name == "reshape_copy" or key[-1] == "rows":  # `clone`, by `contiguous`
@@ -145,17 +137,6 @@ def _in_other_strides(view: Layout, at: Layout) -> Shape:
         axis = next((axis for axis, step in enumerate(rows) if step and stride % step == 0 and at.shape[axis] > 1), None)
         strides.append(stride if axis is None else stride // rows[axis] * at.strides[axis])
     return tuple(strides)
-
-
-def _of_attention(operands: Sequence[Layout], tokens: Sequence[Any]) -> Shape | None:
-    """PyTorch's fused attention stores all heads of a position together."""
-    query, key, value = operands[:3]
-    dropout = argument_of(tokens[4], int) if len(tokens) > 4 else 0
-    same = len({at.shape[-1] for at in (query, key, value)}) == 1 and len(query.shape) == 4
-    if not same or dropout or len(operands) > 3:
-        return None
-    _, heads, rows, columns = query.shape
-    return heads * rows * columns, columns, heads * columns, 1
 
 
 def _channels_last(shape: Shape) -> Shape | None:

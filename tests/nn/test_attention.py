@@ -172,3 +172,29 @@ def test_dropout_zeroes_weights():
 def test_what_does_not_fit_is_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build(genesis.ones(2, 3, 8), genesis.ones(2, 5, 8))
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 1, 2, 3), (1, 0, 2, 3)], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"is_causal": True}, {"mask": True}, {"dropout_p": 1e-30}], ids=str)
+def test_results_lie_in_memory_as_queries_do_as_in_torch(order, settings):
+    def run(lib):
+        made = [lib.arange(336.0).reshape([(2, 3, 7, 8)[axis] for axis in order])] * 3
+        q, k, v = ((x * 0.01 * (j + 1)).cos().requires_grad_() for j, x in enumerate(made))
+        back = [order.index(axis) for axis in range(4)]
+        given = {**settings, "attn_mask": lib.ones(7, 7)} if "mask" in settings else settings
+        given = {name: value for name, value in given.items() if name != "mask"}
+        y = lib.nn.functional.scaled_dot_product_attention(q.permute(back), (k * 2).permute(back), v.permute(back), **given)
+        (y.transpose(1, 2).reshape(2, 7, 24) ** 2).sum().backward()
+        return y, q.grad
+
+    (ours, our_grad), (theirs, their_grad) = run(genesis), run(torch)
+    assert ours.stride() == theirs.stride()
+    assert_close(ours.detach(), theirs.detach().numpy())
+    assert_close(our_grad, their_grad.numpy())
+
+
+def test_merged_heads_may_be_viewed():
+    projected = genesis.randn(2, 7, 96, requires_grad=True)
+    q, k, v = (part.view(2, -1, 4, 8).transpose(1, 2) for part in projected.chunk(3, -1))
+    y = genesis.nn.functional.scaled_dot_product_attention(q, k, v)
+    assert y.transpose(1, 2).view(2, -1, 32).shape == (2, 7, 32)

@@ -90,9 +90,9 @@ def test_sizes_that_pass_no_guard_are_built_rightly(filled):
 
 def test_a_wrong_size_raises_as_before_any_template(filled):
     for n in (3, 5, 7, 9, 11):
-        assert (genesis.ones(n, 4) @ genesis.ones(4, n)).sum().item() == 4 * n * n
-    with pytest.raises(RuntimeError, match=r"\(13, 4\).*\(6, 13\)"):
-        genesis.ones(13, 4) @ genesis.ones(6, 13)
+        assert (genesis.ones(n, 400) @ genesis.ones(400, n)).sum().item() == 400 * n * n
+    with pytest.raises(RuntimeError, match=r"\(13, 400\).*\(600, 13\)"):
+        genesis.ones(13, 400) @ genesis.ones(600, 13)
     assert "matmul" in filled
 
 
