@@ -32,15 +32,15 @@ from genesis.tracing.trace import AT_END, BUSY, NO_POSITIONS, NOT_RUN, Array, Tr
 
 _ALTERNATING = 3  # plans at one place that are flushed by instructions: they differ in what somebody holds
 _PLAIN = {  # what a trace has whose flush is nothing but a program
-    "run": None, "done": False, "eager": False, "is_interrupting": False, "backward": NOTHING, "lost": NO_POSITIONS,
-    "ran": NOT_RUN, "read_while_busy": None,
+    "run": None, "done": False, "eager": False, "is_interrupting": False, "lost": NO_POSITIONS, "ran": NOT_RUN,
+    "read_while_busy": None,
 }
 
 
 def settle(trace: Trace, plan: Plan, arrays: Sequence[Array], handles: Sequence[Array]) -> None:
     """Have the next flushes by `plan`, which has run often, done by instructions, if they can be. It has just computed
     `handles`, of the `arrays` that `trace` had."""
-    if plan.native is None and _is_plain(trace, plan) and not (pool := plan.pool.for_flushes()).has_large:
+    if plan.native is None and _is_plain(trace, plan) and not (pool := plan.pool.for_replays(together=0)).has_large:
         plan.native = NativeFlush(trace, plan, pool, arrays, handles)
         plan.pool.idle.clear()
     elif plan.native is not None:  # it has missed: for want of memory, perhaps
@@ -88,7 +88,7 @@ class NativeFlush:
     """
 
     def __init__(self, trace: Trace, plan: Plan, pool: ResultPool, arrays: Sequence[Array], handles: Sequence[Array]) -> None:
-        self._code = code = Instructions(1, (Array, Memory, Buffer, Trace))
+        self._code = code = Instructions(1, (Array, Memory, Buffer, Trace, BackwardState))
         self._trace, self._plan = Register(0), code.keep(plan)
         self._device, self._program = trace.device, cast(NativeProgram, plan.segments[0].program)
         is_held = {*map(id, handles)}.__contains__
@@ -162,6 +162,11 @@ class NativeFlush:
         code.emit("SAME", code.item(traces, self._device.name), trace)
         for name, value in {**_PLAIN, "device": self._device}.items():
             code.emit("IS", code.attribute(trace, name), Constant(value))
+        backward = code.attribute(trace, "backward")
+        if self._plan.keeps:
+            code.emit("IS", backward, Constant(NOTHING))
+        else:  # copies of flushed traces are dropped
+            code.emit("SIZE", code.attribute(backward, "custom_calls"), 0)
         code.emit("IS_NOT", code.attribute(trace, "closed"), Constant(BUSY))
         released = code.attribute(trace, "released")
         code.emit("EQUAL" if self._released else "IS", released, Constant(self._released))

@@ -150,20 +150,15 @@ class ResultPool:
         self._small = [buffer.value for buffer in buffers if buffer.size <= kept_bytes]
         self.passing = sorted({*range(values)}.difference(self._small))
 
-    def for_replays(self, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
-        """Another pool of the program. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
-        return self._keeping(REPLAYED_TOGETHER, handles)
-
-    def for_flushes(self) -> ResultPool:
-        """Another pool, of a plan that has run often: its runs keep the results if each takes up to REPLAYED_SMALL."""
-        return self._keeping(0, ())
-
     def keeping_large(self) -> ResultPool:
         """Another pool, of a recorded call that changes no tensor: its runs keep larger results."""
-        return self._keeping(REPLAYED_ALONE, self._handles)
+        return self.for_replays(self._handles, REPLAYED_ALONE)
 
-    def _keeping(self, together: int, handles: Sequence[tuple[Trace | None, int, Node]]) -> ResultPool:
-        """Another pool, which keeps all results if they are small, or `together` take up to so many bytes."""
+    def for_replays(
+        self, handles: Sequence[tuple[Trace | None, int, Node]] = (), together: int = REPLAYED_TOGETHER
+    ) -> ResultPool:
+        """Another pool of the program, which keeps all results if each takes up to REPLAYED_SMALL, or all `together` so many
+        bytes. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
         sizes = [buffer.size for buffer in self._buffers]
         largest = max(sizes, default=0)
         keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= together)

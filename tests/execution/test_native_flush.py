@@ -329,6 +329,19 @@ def test_values_looked_at_before_backward_have_torchs_gradients():
     assert replayed[0] - before > OFTEN // 2
 
 
+def test_backward_over_a_program_that_ran_is_flushed_by_instructions():
+    w, theirs, x = genesis.arange(5.0).requires_grad_(), torch.arange(5.0).requires_grad_(), np.full(5, 0.5, np.float32)
+    _looked_at(torch, theirs, torch.tensor(x))[1].backward()
+
+    def look():
+        w.grad = None
+        _looked_at(genesis, w, genesis.tensor(x))[1].backward()
+        assert_close(w.grad, theirs.grad)
+
+    often(look)
+    assert often(look, 8) == 16
+
+
 def test_many_flushed_graphs_live_at_once():
     w, theirs = genesis.arange(5.0).requires_grad_(), torch.arange(5.0).requires_grad_()
     for _ in range(4):
