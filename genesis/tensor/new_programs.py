@@ -90,11 +90,11 @@ def ended_before(trace: Trace) -> bool:
     part: _Part = trace.part
     if part.asked >= len(trace.lines):
         return False
-    forks, returns = _forks(trace, part), _returns_too_often(trace, part)
+    code, offset = user_line(1)
+    forks, returns = _forks(trace, part), _returns_too_often(trace, part, code, offset)
     part.asked = len(trace.lines)
     if not (forks or returns) or len(trace.nodes) < LEAST_NODES or not (trace.lines and _may_flush() and _keeps_orders(trace)):
         return False
-    code, offset = user_line(1)
     if returns and not (forks or part.follows) and code is not None:
         counts = _counts(code)
         if _recurs(trace, min(returns, RETURNING) * (1 + counts[offset, WHOLE])):
@@ -111,9 +111,8 @@ def _forks(trace: Trace, part: _Part) -> bool:
     return len(trace.step.children) > MOST_WHOLE or (part.follows and (is_known or bool(trace.step.plans)))
 
 
-def _returns_too_often(trace: Trace, part: _Part) -> int:
+def _returns_too_often(trace: Trace, part: _Part, code: CodeType | None, offset: int) -> int:
     """How many other programs have returned to the place of the new call, if too many; else 0."""
-    code, offset = user_line(1)
     place = _place(code, offset, thread_state.scope)
     before = part.meet(place, len(trace.lines))
     if code is None or len(trace.nodes) < LEAST_NODES:
@@ -184,5 +183,11 @@ def _is_one_of_many(trace: Trace, often: int) -> bool:
 
 
 def _recurs(trace: Trace, times: int) -> bool:
-    """Whether programs have ended where `trace` is now often enough for what follows to join them."""
-    return any([plan.flushes >= times for key, plan in trace.step.plans.items() if key is not REPLAY])
+    """Whether programs have ended where `trace` is now often enough for what follows to join them, unless that differs."""
+    if not any([plan.flushes >= times for key, plan in trace.step.plans.items() if key is not REPLAY]):
+        return False
+    following = trace.step.children
+    while len(following) == 1:
+        [step] = following.values()
+        following = step.children
+    return not following

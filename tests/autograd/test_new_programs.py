@@ -136,6 +136,20 @@ def test_what_has_no_new_size_is_planned_no_more(monkeypatch, loss, share):
     assert planned[-1] == planned[-2] == planned[-3]
 
 
+def test_parts_that_recur_are_joined_only_with_what_has_always_followed():
+    rng, w, built = np.random.default_rng(0), genesis.full((4, 4), 0.25).requires_grad_(), []
+    for _ in range(160):
+        total, w.grad, before = genesis.zeros(()), None, counts["plans_built"]
+        for size in rng.integers(3, 12, 5).tolist():
+            h = (genesis.ones(size, 4) @ w).tanh().exp() @ w
+            total = total + (h * h).sum().sqrt()
+            total.item()
+        total.backward()
+        w.grad.tolist()
+        built.append(counts["plans_built"] - before)
+    assert sum(built[40:]) < sum(built[:40])
+
+
 def test_a_program_is_ended_at_all_of_its_places_from_the_same_size_on(monkeypatch):
     """At its layers and at steps in time, behind them, whose lengths are of few kinds."""
     planned, lower = [], plans.read_or_lower
