@@ -20,6 +20,7 @@ from genesis.ops.registry import PRIMITIVES, Operation, expand
 from genesis.ops.transient import CHEAP, FORWARDED, gathered_alone, is_transient, read_inputs
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.backward_state import CopiedTrace
+from genesis.tracing.families import Form
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import resolve_line
 from genesis.tracing.state import recorded, thread_state
@@ -100,9 +101,9 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> Copie
             known[index] = trace.enter_scalar(source.scalars[node.attrs["slot"]], node.dtype)
     entered = tuple(known.items())
 
-    def build(graph: Graph, key: Key) -> CopiedTrace:
+    def build(graph: Graph, key: Key, nodes: Sequence[Node] = source.nodes) -> CopiedTrace:
         copied = CopiedTrace(last, start, entered, dict(known), {}, set(), set())
-        for index, node in enumerate(source.nodes[: last + 1]):
+        for index, node in enumerate(nodes[: last + 1]):
             needs = read_inputs(node) if is_transient(node) else node.inputs
             if index not in copied.positions and node.op != "input" and all([i in copied.positions for i in needs]):
                 copied.positions[index] = here = _copy(node, index, needs, copied, graph, create_graph)
@@ -110,7 +111,9 @@ def _copied(source: Trace, trace: Trace, last: int, create_graph: bool) -> Copie
                     copied.origins[here] = index
         return copied
 
-    copied: CopiedTrace = trace.record(("copy", source.step, last, entered, create_graph), build).result
+    key, family = ("copy", source.step, last, entered, create_graph), source.step.family
+    form = None if family is None else Form(("copy", family, *key[2:]), [], (source.nodes,))
+    copied: CopiedTrace = trace.record(key, build, form=form).result
     for index, tensor in source.variables.items():
         if index in copied.positions:
             trace.variables[copied.positions[index]] = tensor

@@ -27,10 +27,11 @@ Build = Callable[..., Any]  # (graph, key, *sources): adds a step's nodes, and r
 
 
 class Form(NamedTuple):
-    """A step's key but for its numbers, those, and the graphs that its nodes follow from besides the one that it belongs to."""
+    """A step's key but for its numbers, those, and the graphs that its nodes follow from besides the one that it belongs to. No
+    numbers (None) if its key determines the step, after all paths of a family."""
 
     key: Key
-    numbers: Numbers
+    numbers: Numbers | None = None
     sources: Sequence[Sequence[Node]] = ()
 
 
@@ -103,7 +104,7 @@ class Family:
 
     def __init__(self) -> None:
         self._following: dict[Key, Family] = {}
-        self._known: dict[Key, Known] = {}
+        self._known: dict[Key, Known | Step] = {}
 
     def following(self, nodes: Sequence[Node], result: Any) -> Step:
         """The step that adds nodes: of no family if an attribute has no hash."""
@@ -116,12 +117,12 @@ class Family:
     def filled(self, form: Form, nodes: Sequence[Node]) -> Step | None:
         """The step of a form after `nodes`, by a template; None if none fits."""
         known = self._known.get(form.key)
-        return None if known is None else known.fill(form.numbers, nodes, *form.sources)  # type: ignore[no-any-return]
+        return known.fill(form.numbers, nodes, *form.sources) if known.__class__ is Known else known  # type: ignore
 
     def note(self, form: Form, key: Any, nodes: Sequence[Node], step: Step, build: Build, grad: bool) -> None:
         """Note a step that no template filled in; make one of it where that is likely to pay."""
-        known = self._known.setdefault(form.key, Known())
-        if known.is_due(form.numbers) and step.family is not None:
+        known: Any = self._known.setdefault(form.key, step if form.numbers is None else Known())
+        if form.numbers is not None and known.is_due(form.numbers) and step.family is not None:
             known.make(_template, form, key, nodes, step, build, grad)
 
 

@@ -67,13 +67,14 @@ class TrieNode:
             source = graph.add("input", (), shape, dtype, {"strides": strides}, differentiable)
             return variable_of(graph, source.index) if is_leaf else source
 
-        step = self.grow(key, nodes, build)
+        step = self.grow(key, nodes, build, form=Form(key))
         step.weight += step.nodes[0].nbytes
         return step
 
     def grow_scalar(self, key: Key, nodes: list[Node], slot: int) -> TrieNode:
         """A new step ("scalar", dtype, class) after this one, for the number in a slot of the program's."""
-        return self.grow(key, nodes, lambda graph, key: graph.add("scalar", (), (), key[1], {"slot": slot, "weak": True}))
+        attrs = {"slot": slot, "weak": True}
+        return self.grow(key, nodes, lambda graph, key: graph.add("scalar", (), (), key[1], attrs), form=Form(key))
 
 
 def _built(family: Family | None, key: Key, nodes: list[Node], build: Build, grad: bool, sources: Any) -> Step:
