@@ -18,7 +18,7 @@ from genesis.sparse.sparse_tensor import SparseTensor, each_once
 from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import device_is_here
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 _LATE = "was called after step(); one update() ends the iteration"
 
@@ -101,7 +101,7 @@ class GradScaler:
             raise RuntimeError("GradScaler.unscale_: no parameter of this optimizer has a gradient; call backward() first")
         if any(g.dtype is float16 for g in gradients):
             raise ValueError("GradScaler.unscale_: gradients are float16; keep the parameters float32 and use autocast")
-        with recording(False) as again, again:
+        with grad_mode(False):
             (overflow,) = update_all(gradients, "unscale", 1 / self._scale)
             for sharding in {getattr(p, "sharding", None): None for p in parameters}:
                 if sharding is not None:  # all ranks must step, or none

@@ -19,7 +19,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "MinMaxObserver", "MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver", "NoopObserver",
@@ -87,7 +87,7 @@ def _fake_quantized(
 ) -> Tensor:
     if not quant_min <= quant_max:
         raise ArgumentError(f"{name}: the range is {quant_min} to {quant_max}; want `quant_min` to be less than `quant_max`")
-    with recording(False) as again, again:
+    with grad_mode(False):
         steps = (detach(input) * (1.0 / scale)).round() + zero_point
         value = (steps.clamp(quant_min, quant_max) - zero_point) * scale
         inside = (steps >= quant_min) & (steps <= quant_max)
@@ -184,7 +184,7 @@ class _RangeObserver(ObserverBase):
         takes_sizes(self, "min_val", "max_val")
 
     def _note(self, least: Tensor, greatest: Tensor) -> None:
-        with recording(False) as again, again:
+        with grad_mode(False):
             self.min_val = least.detach().to(self.min_val.dtype)
             self.max_val = greatest.detach().to(self.max_val.dtype)
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from genesis.ir.replayable import replayable_module
+from genesis.tracing.thread import thread_state
 
 
 class RunningBackward:
-    """One backward, as a context: what it queues waits for its own end, not for that of one within it, as of a hook.
+    """One backward: what it queues waits for its own end, not for that of one within it, as of a hook."""
 
-    It is entered twice, as `recording`.
-    """
-
-    __slots__ = ("_before", "_callbacks", "found")
+    __slots__ = ("_callbacks", "found")
 
     def __init__(self) -> None:
         self._callbacks: list[Callable[[], None]] = []
-        self._before = _running.innermost
         self.found: dict[Callable[[], None], dict[int, Any]] = {}  # what a callback will need: gradients by number
-
-    def __enter__(self) -> RunningBackward:
-        _running.innermost = self
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        _running.innermost = self._before
 
     def run_callbacks(self) -> None:
         """Call the queued callbacks, in order."""
@@ -36,19 +25,12 @@ class RunningBackward:
             callback()
 
 
-class _Running(threading.local):
-    def __init__(self) -> None:
-        self.innermost: RunningBackward | None = None
-
-
-_running = _Running()
-
-
 def innermost_backward() -> RunningBackward:
     """This thread's backward that runs. Raises RuntimeError if there is none."""
-    if _running.innermost is None:
+    running: RunningBackward | None = thread_state.backward
+    if running is None:
         raise RuntimeError("no backward is running; want a call within one, as of a hook")
-    return _running.innermost
+    return running
 
 
 def queue_callback(callback: Callable[[], None]) -> bool:

@@ -8,7 +8,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tracing.source_line import line_name
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 class AnomalyError(RuntimeError):
@@ -22,7 +22,7 @@ class _Search:
         self._steps: list[tuple[GradientEvent, int, Tensor]] = []
 
     def observe(self, event: GradientEvent) -> None:
-        with recording(False) as again, again:
+        with grad_mode(False):
             for argument, gradient in enumerate(event.passed):
                 if gradient is not None:
                     flag = call(OPERATIONS["any"], (call(OPERATIONS["isnan"], (gradient,)),))

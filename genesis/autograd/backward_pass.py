@@ -19,7 +19,7 @@ from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.new_programs import flush_part
 from genesis.tensor.transfer import sent
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 from genesis.tracing.trace import Array, Trace
 
 _number = attrgetter("number")
@@ -160,7 +160,7 @@ def _seed(root: Tensor, gradient: Tensor | None, create_graph: bool) -> Cotangen
         raise TypeError(f"backward: gradient must be a tensor or None, got {type(gradient).__name__} {gradient!r:.40}")
     if array_of(gradient).device is not array_of(root).device:
         raise RuntimeError(f"backward: gradient is on {array_of(gradient).device}; want the tensor's {array_of(root).device}")
-    with recording(create_graph) as again, again:
+    with grad_mode(create_graph):
         if gradient.shape != root.shape:
             if gradient.numel() != 1 or root.numel() != 1:
                 raise ArgumentError(f"backward: gradient has shape {gradient.shape}; want the tensor's {root.shape}")

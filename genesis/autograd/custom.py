@@ -25,7 +25,7 @@ from genesis.tensor.in_place import write
 from genesis.tensor.trace_inputs import enter
 from genesis.tensor.view_memory import seen_by
 from genesis.tensor.views import detach
-from genesis.tracing.state import current_trace, recorded, recording
+from genesis.tracing.state import current_trace, grad_mode, recorded
 from genesis.tracing.trace import LOCK, Array, Trace
 
 Backward = AnyFunction  # (context, *gradients of results) -> gradients of arguments, or a Deferred
@@ -249,7 +249,7 @@ def _entered(
     """Record the call in `trace`; returns the results that have a gradient. `read`: arrays read besides `inputs`."""
     carried = [r for r, carries_gradient in zip(results, carries, strict=True) if carries_gradient]
     targets = [None if pair is None else enter(trace, *pair) for pair in inputs]
-    with recording(False) as again, again:
+    with grad_mode(False):
         raws = [enter(trace, r, r._array) for r in carried]
     own = {id(r): k for k, r in enumerate(carried)}
     saved = [None if pair is None or id(pair[0]) in own else enter(trace, *pair) for pair in read]

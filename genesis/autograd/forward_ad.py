@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from genesis.autograd.pullback import pull, pull_linear
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 __dir__ = __all__.copy
@@ -30,7 +30,7 @@ class UnpackedDualTensor(NamedTuple):
 class _Levels(threading.local):
     def __init__(self) -> None:
         self.open: list[list[tuple[Tensor, Tensor]]] = []  # per level: (dual tensor, its tangent)
-        self.around: list[recording] = []  # modes that record although a level is opened under no_grad
+        self.around: list[bool | None] = []  # the modes in which they were opened: under no_grad too, a level records
 
 
 _levels = _Levels()
@@ -41,9 +41,9 @@ def enter_dual_level() -> int:
     if _levels.open:
         raise RuntimeError("forward_ad: levels do not nest; use genesis.func.jvp for derivatives of derivatives")
     _levels.open.append([])
-    _levels.around.append(recording(True))
+    _levels.around.append(thread_state.grad_enabled)
     if thread_state.grad_enabled is False:
-        _levels.around[-1].__enter__()
+        thread_state.grad_enabled = True
     return 0
 
 
@@ -52,8 +52,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if not _levels.open:
         raise RuntimeError("forward_ad: there is no level to leave; enter one with dual_level()")
     _levels.open.pop()
-    if (before := _levels.around.pop()).before is False:
-        before.__exit__()
+    if _levels.around.pop() is False:
+        thread_state.grad_enabled = False
 
 
 @contextlib.contextmanager
@@ -79,7 +79,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError("make_dual: there is no level; enter one with dual_level()")
     if tensor.shape != tangent.shape:
         raise ValueError(f"make_dual: the tangent has shape {tangent.shape}; want the tensor's {tensor.shape}")
-    with recording(True) as again, again:
+    with grad_mode(True):
         dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
     _levels.open[-1].append((dual, tangent))
     return dual

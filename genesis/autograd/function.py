@@ -20,7 +20,7 @@ from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, result_class
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 
 class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual subclass
@@ -84,7 +84,7 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
         given = {
             id(a): (a, array_of(a)) for a in args
             if isinstance(a, Tensor) and (a.requires_grad or not isinstance(a, CompositeTensor))}
-        with recording(False) as again, again:
+        with grad_mode(False):
             if apart:
                 results = cls.forward(*args, **kwargs)
                 cls.setup_context(context, args, results)
@@ -134,7 +134,7 @@ def _adjoint_of(jvp: AnyFunction, kinds: Sequence[Any], context: Context, *cotan
     rest = [None if kind is None or kind[3] or not context._materializes else filled(0, *kind[:3]) for kind in kinds]
     context._pushes = True
     try:
-        with recording(True) as again, again:
+        with grad_mode(True):
             found = jvp(context, *[r if p is None else handle(p, p) for p, r in zip(points, rest, strict=True)])
     finally:
         context._pushes = False
@@ -166,7 +166,7 @@ def once_differentiable(backward: AnyFunction) -> AnyFunction:
 
     @functools.wraps(backward)
     def once(ctx: Context, *grad_outputs: Tensor | None) -> object:
-        with recording(False) as again, again:
+        with grad_mode(False):
             answers = backward(ctx, *grad_outputs)
         sources = [t for t in (*grad_outputs, *ctx.saved_tensors) if isinstance(t, Tensor) and t.requires_grad]
         if not thread_state.grad_enabled or not sources:

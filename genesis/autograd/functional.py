@@ -15,7 +15,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.tensor.call_modes import overriding_kinds
 from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, result_class
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 __dir__ = __all__.copy
@@ -126,7 +126,7 @@ def _called(name: str, func: AnyFunction, inputs: Tensors, create_graph: bool) -
         if x.dtype.category < 2:
             raise TypeError(f"{name}: input {i} is {x.dtype.name}; derivatives are taken by floating tensors alone")
     points = [enter(x, create_graph) for x in listed]
-    with recording(True) as again, again:
+    with grad_mode(True):
         result = func(*map(_like_detached, map(handle, points, listed), listed))
     return points, _listed(name, "outputs", result), result
 

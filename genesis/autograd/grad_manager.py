@@ -21,7 +21,7 @@ from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.modes import enable_grad
 from genesis.tensor.views import move_storage
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.trace import LOCK, Array
 
@@ -142,7 +142,7 @@ class GradManager:
                 losses.append(loss)
                 for tensor, gradient in zip(wanted, found, strict=True):
                     parts[id(tensor)] += [] if gradient is None else [gradient]
-            with recording(False) as again, again:
+            with grad_mode(False):
                 for tensor in wanted:
                     if parts[id(tensor)]:
                         add_gradient(tensor, total(parts[id(tensor)], tensor.device), False)
@@ -185,7 +185,7 @@ def _derived(
     loss_fn: Callable[..., Tensor], shard: Sequence[Tree], weight: float, wanted: Sequence[Tensor]
 ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
     """A shard's loss and its gradients."""
-    with recording(True) as again, again:
+    with grad_mode(True):
         loss = loss_fn(*shard)
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise ValueError("GradManager.run: loss_fn must return a tensor of one element")
@@ -198,7 +198,7 @@ def _away(tensors: Sequence[Tensor], device: Device, function: Callable[[], T]) 
     with _LENDING:
         lent = [t for t in {id(t): t for t in tensors}.values() if t.device is not device]
         before = [(t, [getattr(t, name) for name in _OF_STORAGE]) for t in lent]
-        with recording(False) as again, again:
+        with grad_mode(False):
             copies = moved(lent, device)
         try:
             try:

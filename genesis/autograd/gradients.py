@@ -21,7 +21,7 @@ from genesis.tensor.in_place import write
 from genesis.tensor.new_programs import flush_part
 from genesis.tracing.recording_hooks import is_recording, touched_gradient
 from genesis.tracing.source_line import resolve_line, user_line
-from genesis.tracing.state import recording, thread_state, unflushed
+from genesis.tracing.state import grad_mode, thread_mode, thread_state, unflushed
 from genesis.tracing.tensor_state import add_gradient_holder, gradient_holders
 from genesis.tracing.trace import BUSY, LOCK
 
@@ -52,7 +52,8 @@ def backward(
         raise RuntimeError(_NO_DERIVATION)
     wanted = None if inputs is None else [*map(differentiated, _inputs("backward", inputs))]
     chosen = {id(t) for t in wanted or ()}
-    with RunningBackward() as running, running:
+    running = RunningBackward()
+    with thread_mode("backward", running):
         found = _gradients(roots, grad_tensors, retain_graph, create_graph, wanted or ())
         watched = bool(thread_state.observers)
         for tensor, gradient in found:
@@ -116,7 +117,7 @@ def gradients_of(
 ) -> list[Tensor | None]:
     """The result of `grad`: None for inputs that the outputs do not depend on. `adjoint` is as in `BackwardPass`."""
     chosen, totals = {id(t) for t in inputs}, dict[int, Tensor]()
-    with RunningBackward() as running, running:
+    with thread_mode("backward", RunningBackward()):
         for tensor, gradient in _gradients(outputs, grad_outputs, retain_graph, create_graph, inputs, adjoint):
             if id(tensor) in chosen:  # hooks of a leaf; those of a result were called on the way
                 totals[id(tensor)] = hooked(gradient, tensor._hooks, create_graph)
@@ -190,7 +191,7 @@ def _gradients(
         new = tensor_of(array, array.node.differentiable)
         if tensor._stands_for is not None:
             tensor, gradient_of = tensor._stands_for
-            with recording(create_graph) as again, again:
+            with grad_mode(create_graph):
                 new = gradient_of(new)
         before = found.get(id(tensor))
         found[id(tensor)] = tensor, new if before is None else summed(before[1], new, create_graph)

@@ -13,7 +13,7 @@ from genesis.autograd.hooks import RemovableHandle
 from genesis.autograd.saved_tensors import save_on_cpu, saved_tensors_hooks
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "GradientEdge", "Node", "RemovableHandle", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
@@ -99,7 +99,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     1
     """
     for each in [tensor] if isinstance(tensor, Tensor) else tensor:
-        with recording(False) as again, again:
+        with grad_mode(False):
             write(each, each.clone())
 
 

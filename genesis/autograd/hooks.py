@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, Self, cast
 
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 Hook = Callable[..., object]
 Hooks = dict[int, Hook]
@@ -60,7 +60,7 @@ class NodeHooks:
 
 
 def _replaced(hook: Hook, gradients: Gradients, arguments: tuple[object, ...], create_graph: bool) -> Gradients:
-    with recording(create_graph) as again, again:
+    with grad_mode(create_graph):
         answer = hook(*arguments)
     if answer is None:
         return gradients
@@ -74,7 +74,7 @@ def _replaced(hook: Hook, gradients: Gradients, arguments: tuple[object, ...], c
 def hooked(gradient: Tensor, hooks: Hooks | None, create_graph: bool) -> Tensor:
     """`gradient` after a tensor's hooks, called in the order of registration."""
     for hook in [*hooks.values()] if hooks else ():
-        with recording(create_graph) as again, again:
+        with grad_mode(create_graph):
             answer = hook(gradient)
         if answer is not None:
             gradient = _like(answer, gradient)

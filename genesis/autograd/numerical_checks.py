@@ -16,7 +16,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 Inputs = Tensor | Sequence[Any]
 
@@ -130,7 +130,7 @@ def _holds(check: _Check, settings: _Settings, raise_exception: bool) -> bool:
     if not (settings.forward or settings.backward):
         raise ValueError(f"{check.name}: nothing is to be checked; want forward or backward derivatives")
     try:
-        with recording(True) as again, again:
+        with grad_mode(True):
             check.compare(settings)
     except GradcheckError:
         if raise_exception:

@@ -26,13 +26,13 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import filled, from_data
 from genesis.tensor.handle import Tensor, tensor_of
-from genesis.tracing.state import recorded, recording
+from genesis.tracing.state import grad_mode, recorded
 from genesis.tracing.trace import LOCK, Array, Trace
 
 
 def enter(x: Tensor, follow: bool) -> Tensor:
     """A point with the value of `x`; with `follow`, recorded gradients flow on to `x`."""
-    with recording(True) as again, again:
+    with grad_mode(True):
         source = x if follow and x.requires_grad else tensor_of(array_of(constant(x)), True)
         return call(OPERATIONS["clone"], (source,))
 
@@ -74,7 +74,7 @@ def pull(
     if not pairs or not points:
         return [None] * len(points)
     ys, given = zip(*pairs, strict=True)
-    with recording(True) as again, again:
+    with grad_mode(True):
         seeds = [_recorded(c) for c in given]
         return gradients_of(ys, points, seeds, True, create_graph, adjoint)
 

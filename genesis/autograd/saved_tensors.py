@@ -21,7 +21,7 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, is_written_since, root_of, tensor_of
 from genesis.tensor.in_place import write
 from genesis.tensor.modes import autocast
-from genesis.tracing.state import current_trace, recording, thread_mode, thread_state
+from genesis.tracing.state import current_trace, grad_mode, thread_mode, thread_state
 from genesis.tracing.trace import Array, Trace
 
 __all__ = ["save_on_cpu", "saved_tensors_hooks"]
@@ -69,7 +69,7 @@ class saved_tensors_hooks(FunctionMode):
         if not carries or function.__name__ in LINEAR or function.__name__.endswith("_"):
             return function(*args, **kwargs)
         arrays, changes = [array_of(t) for t in given], [root_of(t)._changes for t in given]
-        with recording(False) as again, again:
+        with grad_mode(False):
             outcome = function(*args, **kwargs)
             written = [(t, a) for t, a, before in zip(given, arrays, changes, strict=True) if is_written_since(t, before)]
             for tensor, array in written:  # the call below writes again
@@ -99,10 +99,10 @@ class saved_tensors_hooks(FunctionMode):
         if thread_state.grad_enabled:
             raise RuntimeError("saved_tensors_hooks: what is unpacked has no derivation, so create_graph=True is not for these")
         device: Device = next(array_of(g).device for g in gradients if g is not None)
-        with recording(False) as again, again:
+        with grad_mode(False):
             operands = [self._unpacked(held, shape, dtype) for held, (shape, dtype, _) in zip(packed, kinds, strict=True)]
-        with recording(True) as again, again:
-            with thread_mode("undivided", True) as whole, whole:
+        with grad_mode(True):
+            with thread_mode("undivided", True):
                 copies = [t.detach().clone().requires_grad_(carries) for t, (*_, carries) in zip(operands, kinds, strict=True)]
                 starts = [array_of(t.view_as(t)) if t.requires_grad else array_of(t) for t in copies]
                 trace = current_trace(device)

@@ -28,7 +28,7 @@ from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.families import Form
 from genesis.tracing.recording_hooks import unwatched
-from genesis.tracing.state import recorded, recording, thread_mode, thread_state
+from genesis.tracing.state import grad_mode, recorded, thread_mode, thread_state
 from genesis.tracing.trace import LOCK, Array, Trace
 from genesis.tracing.trie import BYTE_LIMIT
 
@@ -186,8 +186,7 @@ class TraceBackward:
         gradients = self._hooked_before(custom.first, gradients)
         self._leave(arrived)
         self.readers = self.readers.union(arrived)
-        mode, scope = thread_mode("grad_enabled", self.create_graph), thread_mode("scope", self.trace.scope_of(custom.first))
-        with mode, mode, scope, scope:
+        with thread_mode("grad_enabled", self.create_graph), thread_mode("scope", self.trace.scope_of(custom.first)):
             answers = custom.gradients(gradients, self.trace, self.adjoint)
 
         def pass_on(answers: Gradients) -> None:
@@ -322,7 +321,7 @@ def derivable(gradient: Tensor, create_graph: bool) -> Array:
     """The array of a gradient that the user gave; with `create_graph`, a leaf is to get its own gradient."""
     array = array_of(gradient)
     if create_graph and gradient.requires_grad and not array.node.differentiable:
-        with recording(True) as again, again:
+        with grad_mode(True):
             array = call(OPERATIONS["clone"], (gradient,))._array
     return array
 
@@ -333,5 +332,5 @@ def ones_like(array: Array) -> Array:
 
 def summed(a: Tensor, b: Tensor, create_graph: bool) -> Tensor:
     """a + b, itself derivable with `create_graph`, in the program of what came before: backward divides it between traces."""
-    with recording(create_graph) as again, again, thread_mode("undivided", True) as whole, whole:
+    with grad_mode(create_graph), thread_mode("undivided", True):
         return call(OPERATIONS["add"], (a, b))

@@ -24,7 +24,7 @@ from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 class ReduceOp(StrEnum):
@@ -238,7 +238,7 @@ def _begun(group: Any, async_op: bool, fill: Callable[[ProcessGroup], Sequence[T
     """Runs `fill(group)`, which returns the tensors that it wrote, without gradients; outside of the group nothing."""
     if group is NON_GROUP_MEMBER:
         return None
-    with recording(False) as again, again:
+    with grad_mode(False):
         written = fill(group_of(group))
     return Work(written) if async_op else None
 

@@ -30,7 +30,7 @@ from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor, hold_gradient
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 BUCKET_MB = 25.0
 
@@ -170,7 +170,7 @@ class DistributedDataParallel(Module):
     def _answer(self) -> None:
         """Take part in the other ranks' average without gradients of its own."""
         unused = self._unused([*self._trained]) if self.find_unused_parameters else set()
-        with recording(False) as again, again:
+        with grad_mode(False):
             self._averages([[(p, filled(0, p.shape, p.dtype, p.device)) for p in bucket if id(p) not in unused]
                             for bucket in self._buckets])
 
@@ -190,7 +190,7 @@ class DistributedDataParallel(Module):
                 "want find_unused_parameters=True for parameters that not every loss depends on")
         if not self._is_in_order and self._joining is None:
             self._put_in_order()
-        with recording(False) as again, again:
+        with grad_mode(False):
             for _, p in missing:
                 if id(p) not in unused:
                     hold_gradient(p, filled(0, p.shape, p.dtype, p.device))
@@ -290,7 +290,7 @@ def take_from(tensors: Sequence[Tensor], rank: int, group: ProcessGroup) -> None
     """Copy the tensors of one rank of the group to all; tensors of one dtype are sent together."""
     root, tensors = get_process_group_ranks(group)[rank], [*map(differentiated, tensors)]
     kinds = dict.fromkeys([tensor.dtype for tensor in tensors])
-    with recording(False) as again, again:
+    with grad_mode(False):
         for kind in kinds:
             of_kind = [tensor for tensor in tensors if tensor.dtype is kind]
             put(of_kind, broadcast(joined(of_kind), root, group))

@@ -25,7 +25,7 @@ from genesis.nn.utils.parameters import clip_grad_norm_
 from genesis.optim.optimizer import Optimizer
 from genesis.tensor.composite import differentiated
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = ["FullyShardedDataParallel"]
 
@@ -175,7 +175,7 @@ class FullyShardedDataParallel(Module):
             for sharding, each in zip(shardings, wholes, strict=True):
                 sharding.reshard()
                 for (_, shard), whole in zip(sharding.entries, each, strict=True) if writeback else ():
-                    with recording(False) as again, again:
+                    with grad_mode(False):
                         shard.detach().copy_(whole.detach())
 
     # ---- state dicts ----
@@ -307,7 +307,7 @@ def _names(model: Module) -> dict[int, str]:
 
 
 def _whole(shard: Any) -> Parameter:
-    with recording(False) as again, again:
+    with grad_mode(False):
         return Parameter(shard.full_tensor().detach().clone(), shard.requires_grad)
 
 

@@ -22,7 +22,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Message:
@@ -56,7 +56,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
             raise CollectiveError(f"{said}: what came has {count} bytes, not {len(values)}")
         message.source = own.ranks[message.status.Get_source()]
         came = values.view(tensor.dtype.numpy).reshape(tensor.shape)
-        with recording(False) as again, again:
+        with grad_mode(False):
             write(detach(tensor), tensor_from(came, dtype=tensor.dtype, device=CPU))
 
     others = [rank for rank in own.ranks if rank != own.ranks[own.rank()]] if source == "any rank" else [own.ranks[there]]
@@ -84,7 +84,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
         return -1
     if not array_of(tensor).device.memory.is_host:
         peer = _peer("recv", group, src, tag, group_src)
-        with recording(False) as again, again:
+        with grad_mode(False):
             write(detach(tensor), functional.recv(tensor.detach(), peer, group))
         return peer
     message = irecv(tensor, src, group, tag, group_src)
@@ -131,7 +131,7 @@ def _begin_on_gpus(messages: Sequence[P2POp]) -> list[Work]:
         low, high = sorted((own.rank(), there))
         pairs.setdefault((own.number, low, high), {isend: [], irecv: []})[each.op].append(each.tensor)
     groups = {group.number: group for group in [group_of(each.group) for each in messages]}
-    with recording(False) as again, again:
+    with grad_mode(False):
         for number, low, high in sorted(pairs):
             sent, received = pairs[number, low, high].values()
             _check_one_dtype(sent)

@@ -12,7 +12,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 class SyncBatchNorm(OneProcess):
@@ -68,7 +68,7 @@ class SyncBatchNorm(OneProcess):
         """Update the running statistics with this batch's."""
         if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
             return
-        with recording(False) as again, again:
+        with grad_mode(False):
             write(self.num_batches_tracked, self.num_batches_tracked + 1)
             for running, new in ((self.running_mean, mean), (self.running_var, variance)):
                 part: Any = self.momentum if self.momentum is not None else 1 / self.num_batches_tracked.to(running.dtype)

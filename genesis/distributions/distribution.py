@@ -15,7 +15,7 @@ from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.recording_hooks import reads_forbidden
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 class Distribution(Declared):
@@ -90,7 +90,7 @@ class Distribution(Declared):
         >>> genesis.distributions.Normal(0.0, 1.0).sample((2, 3)).shape
         (2, 3)
         """
-        with recording(False) as again, again:
+        with grad_mode(False):
             return self._drawn(sample_shape)
 
     def _drawn(self, sample_shape: Extents) -> Tensor:
@@ -239,7 +239,7 @@ class ExponentialFamily(Distribution):
 
     def _bregman(self) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """F, the natural parameters and the gradient of F by them, which is itself differentiable."""
-        with recording(True) as again, again:
+        with grad_mode(True):
             natural = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
             level = self._log_normalizer(*natural)
             means = grad(level.sum(), natural, create_graph=True)

@@ -17,7 +17,7 @@ from genesis.ir.annotations import Extents
 from genesis.linalg import cholesky, solve_triangular
 from genesis.random import randn
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 cholesky_inverse, mvlgamma, pad = functions_of("cholesky_inverse", "mvlgamma", "pad")
 
@@ -254,7 +254,7 @@ class Wishart(WithCovariance, ExponentialFamily):
 
     def _is_proper(self, sample: Tensor) -> Tensor:
         """The mask of samples with a positive definite matrix in their batch."""
-        with recording(False) as unrecorded, unrecorded:
+        with grad_mode(False):
             proper = self.support.check(sample)
             return proper.flatten(proper.ndim - len(self._batch_shape)).any(-1) if self._batch_shape else proper
 

@@ -20,7 +20,7 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 Function = AnyFunction
 Argnums = int | tuple[int, ...]
@@ -238,7 +238,7 @@ class _Call:
         replaced = [*args]
         for position, argument in zip(positions, given, strict=True):
             replaced[position] = argument
-        with recording(True) as again, again:
+        with grad_mode(True):
             result = func(*replaced, **kwargs)
         if has_aux and not (isinstance(result, tuple) and len(result) == 2):
             raise TypeError(f"{name}: with has_aux the function must return a pair (result, aux), got {type(result).__name__}")

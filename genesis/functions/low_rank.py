@@ -12,7 +12,7 @@ from genesis.functions.random_draws import drawn
 from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 _svd, _qr, _eigh, _cat, _triangular = functions_of("linalg_svd", "linalg_qr", "eigh", "cat", "solve_triangular")
 
@@ -97,7 +97,7 @@ def lobpcg(
         raise ArgumentError(f"lobpcg: A is {A.shape}, k {k} and n {width}; want (.., m, m), 1 <= k <= n and m >= 3 n")
     tol = finfo(A.dtype).eps ** 0.5 if tol is None else tol
     sign = -1 if largest is None or largest else 1
-    with recording(False) as again, again:
+    with grad_mode(False):
         start = drawn("normal", (*A.shape[:-1], width), A.dtype, 0.0, 1.0, device=A.device) if X is None else X
         X, direction, scale = _orthonormal(start, B), None, A.norm()
         for _ in range(1000 if niter is None or niter < 0 else niter):

@@ -12,7 +12,7 @@ from genesis.nn.parameter import Parameter, UninitializedTensorMixin
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach, move_storage
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 class Convertible:
@@ -68,7 +68,7 @@ class Convertible:
         """
         for child in self.children() if recurse else ():
             child._apply(fn)
-        with recording(False) as again, again:
+        with grad_mode(False):
             for tensor in self.parameters(False):
                 if isinstance(tensor, UninitializedTensorMixin):
                     tensor._kept = fn(tensor)._kept  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form, write
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "affine_grid", "alpha_dropout", "batch_norm", "celu_", "conv_tbc", "ctc_loss", "dropout", "dropout1d", "dropout2d",
@@ -69,7 +69,7 @@ def batch_norm(
     arguments = (input, running_mean, running_var, weight, bias, training, 0.0, eps)
     result: Tensor = call(OPERATIONS["batch_norm"], arguments)
     if training and running_mean is not None and running_var is not None and input.numel():
-        with recording(False) as again, again:
+        with grad_mode(False):
             updated = call(OPERATIONS["batch_statistics"], (input, running_mean, running_var, momentum))
             for statistic, value in zip((running_mean, running_var), updated, strict=True):
                 write(statistic, value)
@@ -101,7 +101,7 @@ def instance_norm(
     else:
         mean, var = running_mean.repeat(n), running_var.repeat(n)
         normal = batch_norm(flat, mean, var, None, None, True, momentum, eps)
-        with recording(False) as again, again:
+        with grad_mode(False):
             write(running_mean, mean.reshape(n, channels).mean(0))
             write(running_var, var.reshape(n, channels).mean(0))
     normal, per_channel = normal.reshape(input.shape), (channels, *[1] * len(rest))

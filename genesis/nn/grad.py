@@ -12,14 +12,14 @@ from genesis.ops.window import PerAxis
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 __dir__ = __all__.copy
 
 
 def _gradient(axes: int, of: Tensor, input: Tensor, weight: Tensor, grad_output: Tensor, settings: Sequence[PerAxis]) -> Tensor:
-    with recording(True) as again, again:
+    with grad_mode(True):
         output = call(OPERATIONS[f"conv{axes}d"], (input, weight, None, *settings))
         (found,) = grad([output], [of], [grad_output])
     return found

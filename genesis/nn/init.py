@@ -15,7 +15,7 @@ from genesis.runtime.rng import Generator
 from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
@@ -26,7 +26,7 @@ __dir__ = __all__.copy
 
 def _fill(tensor: Tensor, generator: Generator | None, name: str, *arguments: float) -> Tensor:
     """Write a draw of the distribution `name` into `tensor`."""
-    with recording(False) as again, again:
+    with grad_mode(False):
         parameters = map(float, arguments)
         return write(tensor, drawn(name, tensor.shape, tensor.dtype, *parameters, device=tensor.device, generator=generator))
 
@@ -56,11 +56,11 @@ def trunc_normal_(
     True
     """
     if stream(tensor.device, generator) is not None:
-        with recording(False) as again, again:
+        with grad_mode(False):
             return write(tensor, _truncated(tensor, mean, std, a, b, generator))
     low, high = (math.erf((end - mean) / (std * math.sqrt(2))) for end in (a, b))
     dtype = tensor.dtype.compute
-    with recording(False) as again, again:
+    with grad_mode(False):
         even = drawn("uniform", tensor.shape, dtype, low, high, device=tensor.device, generator=generator)
         return write(tensor, (even.erfinv() * (std * math.sqrt(2)) + mean).clamp(a, b).to(tensor.dtype))
 
@@ -89,7 +89,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     >>> genesis.nn.init.constant_(genesis.empty(2), 0.5)
     tensor([0.5000, 0.5000])
     """
-    with recording(False) as again, again:
+    with grad_mode(False):
         return write(tensor, filled(val, tensor.shape, tensor.dtype, tensor.device))
 
 
@@ -111,7 +111,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     if tensor.ndim != 2:
         raise ValueError(f"eye_: want a matrix, got shape {tensor.shape}")
-    with recording(False) as again, again:
+    with grad_mode(False):
         return write(tensor, eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
@@ -126,7 +126,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         raise ValueError(f"dirac_: {groups} groups of shape {tensor.shape}; want 3 to 5 axes, the first divisible by groups")
     outputs = tensor.shape[0] // groups
     middle = tuple(extent // 2 for extent in tensor.shape[2:])
-    with recording(False) as again, again:
+    with grad_mode(False):
         zeros_(tensor)
         for group in range(groups):
             part = tensor.narrow(0, group * outputs, outputs)
@@ -142,7 +142,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     """
     if tensor.ndim != 2:
         raise ValueError(f"sparse_: want a matrix, got shape {tensor.shape}")
-    with recording(False) as again, again:
+    with grad_mode(False):
         normal_(tensor, 0, std, generator)
         rows, columns = tensor.shape
         for column in range(columns):
@@ -166,7 +166,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor
     rows, dtype = tensor.shape[0], tensor.dtype.compute
     columns = tensor.numel() // rows
-    with recording(False) as again, again:
+    with grad_mode(False):
         numbers = drawn("normal", (rows, columns), dtype, device=tensor.device, generator=generator)
         q, r = qr(numbers.T if rows < columns else numbers)
         q = q * r.diagonal().sgn()

@@ -12,7 +12,7 @@ from genesis.nn.module import Module
 from genesis.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from genesis.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin, is_lazy
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d",
@@ -134,7 +134,7 @@ class _Lazy(LazyModuleMixin, Module):
         args, kwargs = self._arguments
         made = self.cls_to_become(size, *args, **kwargs)
         own, values = _own_tensors(self), _own_tensors(made)
-        with recording(False) as again, again:
+        with grad_mode(False):
             for name, tensor in own.items():
                 if isinstance(tensor, UninitializedTensorMixin):
                     tensor._hold(values[name].to(tensor.device, tensor.dtype))

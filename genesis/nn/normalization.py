@@ -15,7 +15,7 @@ from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
@@ -111,7 +111,7 @@ class BatchNorm(_Norm):
         self._check_input_dim(input)
         momentum: Any = self.momentum
         if self.training and self.num_batches_tracked is not None:
-            with recording(False) as again, again:
+            with grad_mode(False):
                 write(self.num_batches_tracked, self.num_batches_tracked + 1)
                 momentum = 1 / self.num_batches_tracked.double() if momentum is None else momentum
         own = self.training or self.running_mean is None

@@ -25,7 +25,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.size import Size
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 EXTRA = "_extra_state"
 
@@ -314,7 +314,7 @@ def _load_tensor(
 
 
 def _write_all(writes: list[Callable[[], object]]) -> None:
-    with recording(False) as again, again:
+    with grad_mode(False):
         for each in writes:
             each()
     writes.clear()

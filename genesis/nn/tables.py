@@ -17,7 +17,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 (cat,) = functions_of("cat")
 
@@ -58,7 +58,7 @@ def _padding_index(name: str, padding_idx: int, entries: int) -> int:
 
 def scaled_down(input: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows of `weight` at `input` down to the norm `max_norm`, in place."""
-    with recording(False) as again, again:
+    with grad_mode(False):
         sizes = call(OPERATIONS["vector_norm"], (weight, norm_type, 1, True))
         asked = weight.new_zeros(weight.shape[0]).index_fill(0, input.reshape(-1), 1.0).unsqueeze(1) * (sizes > max_norm)
         write(weight, call(OPERATIONS["where"], (asked != 0, weight * (max_norm / (sizes + 1e-7)), weight)))
@@ -109,7 +109,7 @@ def _rows(input: Tensor, weight: Tensor, padding: int | None) -> Tensor:
     """The rows of `weight` at all indices, (n, width), as a leaf that represents it, except for the row `padding`."""
     refuse("a gradient is to be sparse")
     positions = input.reshape(-1).to(int64)
-    with recording(False) as again, again:
+    with grad_mode(False):
         rows: Tensor = call(OPERATIONS["embedding"], (positions, weight))
 
     def gradient_of(gradient: Tensor) -> SparseTensor:

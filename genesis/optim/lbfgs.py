@@ -14,7 +14,7 @@ from genesis.optim.optimizer import Closure, Group, Members, Optimizer, State
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 DECREASE, CURVATURE, MOST = 1e-4, 0.9, 25
 BLOCK = 8  # past steps of one program: however many there are, the same few programs run
@@ -102,13 +102,13 @@ class LBFGS(Optimizer):
         (group,) = self.param_groups
 
         def evaluate() -> tuple[Any, Tensor]:
-            with recording(True) as again, again:
+            with grad_mode(True):
                 loss = closure()
             found = [p.new_zeros(p.shape) if p.grad is None else p.grad.to_dense() for p in group["params"]]
             gradients = [numbers_of(gradient).reshape(-1) for gradient in found]
             return loss, detach(call(OPERATIONS["cat"], (gradients,)))
 
-        with recording(False) as again, again:
+        with grad_mode(False):
             loss, gradient = evaluate()
             if _greatest(gradient) > group["tolerance_grad"]:
                 self._iterate(group, evaluate, float(loss), gradient)

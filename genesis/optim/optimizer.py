@@ -24,7 +24,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_place import write, write_all
 from genesis.tracing.recording_hooks import optimizer_updates, optimizer_used, refuse, unwatched
-from genesis.tracing.state import recording, thread_mode, thread_state, unflushed
+from genesis.tracing.state import grad_mode, thread_mode, thread_state, unflushed
 
 Numbers = Arguments  # an operation's arguments after its tensors
 Closure = Callable[[], Any]  # computes the loss and its gradients, returns the loss
@@ -139,14 +139,14 @@ class Optimizer(Stateful):
         loss = None
         self.has_stepped = True
         if closure is not None:
-            with recording(True) as again, again:
+            with grad_mode(True):
                 loss = closure()
         optimizer_used(self)
         moved: list[tuple[Tensor, int, int]] = []
         recorded = {trace: len(trace.nodes) for trace in [*thread_state.traces.values()]}
         try:
             here = thread_state.scope, type(self).__name__, None
-            with thread_mode("grad_enabled", False) as off, off, thread_mode("scope", here) as inside, inside:
+            with thread_mode("grad_enabled", False), thread_mode("scope", here):
                 for group in self.param_groups:
                     self._step(group, moved)
                 if self.part is not None:

@@ -24,7 +24,7 @@ from genesis.optim.update_rule import in_both_parts
 from genesis.tensor.composite import CompositeTensor, differentiated, like
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 State = dict[str, Any]  # a parameter's state, by name
 Group = State  # "params" and their settings
@@ -171,7 +171,7 @@ class Stateful(Hooked):
         sizes, own = [len(g["params"]) for g in saved], [len(g["params"]) for g in self.param_groups]
         if sizes != own:
             raise ValueError(f"load_state_dict: groups of {sizes} parameters, want {own}")
-        with recording(False) as again, again:
+        with grad_mode(False):
             for group, source in zip(self.param_groups, saved, strict=True):
                 group.update({k: v for k, v in source.items() if k != "params"})
                 if not self.keeps_own_state:

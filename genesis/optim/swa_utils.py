@@ -21,7 +21,7 @@ from genesis.optim.optimizer import Optimizer
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn",
@@ -54,7 +54,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def _update_all(average: Average, averaged: Sequence[Tensor], models: Sequence[Tensor], n: int) -> None:
-    with recording(False) as again, again:
+    with grad_mode(False):
         for mean, value in zip(averaged, models, strict=True):
             mean.copy_(average(mean, value, n))
 
@@ -113,7 +113,7 @@ class AveragedModel(Module):
         buffers = [*zip(self.module.buffers(), model.buffers(), strict=True)]
         averaged, copied = ([*pairs, *buffers], []) if self.use_buffers else (pairs, buffers)
         count = int(self.n_averaged)
-        with recording(False) as again, again:
+        with grad_mode(False):
             if averaged and count:
                 means, values = ([detach(t) for t in side] for side in zip(*averaged, strict=True))
                 self.multi_avg_fn(means, [v.to(m.device) for m, v in zip(means, values, strict=True)], count)
@@ -135,7 +135,7 @@ def update_bn(loader: Iterable[Tree], model: Module, device: DeviceLike = None) 
     for norm in momenta:
         norm.reset_running_stats()
         norm.momentum = None
-    with recording(False) as again, again:
+    with grad_mode(False):
         for batch in loader:
             first = batch[0] if isinstance(batch, list | tuple) else batch
             model(first if device is None else first.to(device))

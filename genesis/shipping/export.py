@@ -17,7 +17,7 @@ from genesis.shipping.exported_program import ExportedProgram
 from genesis.shipping.graph_of_call import CallGraph, ExportError, graph_of_call, short
 from genesis.tensor.handle import Tensor
 from genesis.tracing.source_line import error_line, line_name
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 Arguments = tuple[tuple[Any, ...], Options]
 Dynamic = Mapping[str, Any] | Sequence[Any]
@@ -193,7 +193,7 @@ def _check(program: ExportedProgram, wanted: Sequence[Tensor], arguments: Argume
 
     The function's own graph may differ there: with a size of 1 there is nothing to expand.
     """
-    with recording(False) as again, again:
+    with grad_mode(False):
         found = [leaf for leaf in leaves_of(program(*arguments[0], **arguments[1])) if isinstance(leaf, Tensor)]
     if len(found) != len(wanted) or not all(map(_are_close, found, wanted)):
         raise ExportError(f"export: with {program.sizes.described(point)} the function computes something else than "

@@ -22,7 +22,7 @@ from genesis.shipping.trees import Spec, described
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tracing.source_line import line_name
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 from genesis.tracing.token import argument_of, arguments_in
 from genesis.tracing.trace import Array, CallLine, line_of
 
@@ -101,7 +101,7 @@ def graph_of_call(function: AnyFunction, args: tuple[Any, ...], kwargs: Options)
     args, kwargs = map_tree(lambda leaf: next(remaining) if isinstance(leaf, Tensor) else leaf, (tuple(args), kwargs))
     called, called_with = (function, ()) if module is None else (type(module).__call__, (module,))
     grad = thread_state.grad_enabled and module is None
-    with recording(grad) as again, again:
+    with grad_mode(grad):
         try:
             recorded = record(called, (*called_with, *args), kwargs, fullgraph=True, undoable=True)
         except SplitError as problem:

@@ -37,7 +37,7 @@ from genesis.tensor.varying_offsets import with_offset_as_argument
 from genesis.tensor.view_memory import array_in_root, array_over, is_whole
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import user_line
-from genesis.tracing.state import open_trace, recording, thread_state
+from genesis.tracing.state import grad_mode, open_trace, thread_state
 from genesis.tracing.tensor_state import EXPOSED
 from genesis.tracing.token import Token, of_complex, of_float
 from genesis.tracing.trace import BUSY, LOCK, Array, Trace
@@ -82,13 +82,13 @@ def _refresh(view: Tensor, root: Tensor) -> None:
     else:
         # It keeps its derivation even under no_grad, as it may be used outside of that later.
         derived = view._array.node.differentiable or root._array.node.differentiable
-        with recording(derived or thread_state.grad_enabled) as again, again:
+        with grad_mode(derived or thread_state.grad_enabled):
             whole = call(OPERATIONS["view_at"], (root, view._layout)) if view.dtype is root.dtype else call(
                 OPERATIONS["part_at"], (root, view._layout, view.dtype))
             whole = whole if mapped is None else call(OPERATIONS[mapped], (whole,))
             refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if view._detached else whole)._array
     if view._detached and view._array.node.differentiable and not (unwritten and aliases):
-        with recording(True) as again, again:  # the derivation of what was written through the view
+        with grad_mode(True):  # the derivation of what was written through the view
             refreshed = call(OPERATIONS["with_value"], (tensor_of(view._array, True), tensor_of(refreshed)))._array
     if view._array.node.differentiable or refreshed.node.differentiable:
         view._requires_grad = refreshed.node.differentiable

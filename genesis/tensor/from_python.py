@@ -25,7 +25,7 @@ from genesis.tensor.dispatch import call, known, moved
 from genesis.tensor.handle import CallArguments, Operand, Tensor, from_values, method, new_root, tensor_of
 from genesis.tracing.memory import LINE, NUMBERS, Memory
 from genesis.tracing.recording_hooks import made_from_python, python_data, refuse
-from genesis.tracing.state import current_trace, recording, thread_state
+from genesis.tracing.state import current_trace, grad_mode, thread_state
 from genesis.tracing.trace import Array
 
 
@@ -97,7 +97,7 @@ def _copied(tensor: Tensor, dtype: DType | None, requires_grad: bool, device: De
     """A leaf with a copy of the present value of `tensor`."""
     if requires_grad and dtype is None and tensor.dtype.category < 2:
         dtype = get_default_dtype()
-    with recording(False) as again, again:
+    with grad_mode(False):
         (tensor,) = [tensor] if device is None else moved([tensor], device_of(device))
         copy = call(OPERATIONS["clone"], (tensor,)) if dtype in (None, tensor.dtype) else call(
             OPERATIONS["to_dtype"], (tensor, dtype))

@@ -26,7 +26,7 @@ from genesis.tensor.versions import count_write, versions_of
 from genesis.tensor.view_memory import is_whole, seen_by
 from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import storage_written
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
 from genesis.tracing.trace import LOCK, Array, Change, Trace, critical
 
@@ -241,7 +241,7 @@ def _write_detached(tensor: Tensor, value: Tensor, change: Change | None) -> Ten
         whole = call(OPERATIONS["put"], (whole, value), tensor.layout._asdict())
         parts = {part: call(OPERATIONS["view_at"], (whole, part.layout)) for part in (holder, tensor)}
         note(array_of(holder), change)
-    with recording(False) as again, again:
+    with grad_mode(False):
         write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
     for part, derived in parts.items():
         part._array, part._requires_grad = derived._array, derived._array.node.differentiable
@@ -281,7 +281,7 @@ def rederived(root: Tensor, value: Tensor) -> Tensor:
 
 def _call_with(grad: bool, name: str, arguments: CallArguments, attributes: Attributes | None = None) -> Tensor:
     """Call an operation with the recording of gradients switched on or off."""
-    with recording(grad) as again, again:
+    with grad_mode(grad):
         return call(OPERATIONS[name], arguments, attributes)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, as_dtype, bfloat16, float16
 from genesis.runtime.devices import Device, DeviceLike, device_of
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 
 def is_grad_enabled() -> bool:
@@ -86,7 +86,7 @@ class _GradMode:
 
     def __call__(self, function: AnyFunction) -> AnyFunction:
         def switched(step: AnyFunction, /, *args: object, **kwargs: object) -> object:
-            with recording(self._mode_within()) as again, again:
+            with grad_mode(self._mode_within()):
                 return step(*args, **kwargs)
 
         return decorated(function, switched)

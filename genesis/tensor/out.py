@@ -17,7 +17,7 @@ from genesis.tensor.return_types import written_to
 from genesis.tensor.versions import count_write
 from genesis.tensor.views import move_storage
 from genesis.tracing.recording_hooks import storage_written
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 F = TypeVar("F", bound=AnyFunction)
 Targets = Tensor | Sequence[Tensor]
@@ -52,7 +52,7 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     if thread_state.grad_enabled and any([t.requires_grad for t in [*targets, *tensors_in([*args, *kwargs.values()])]]):
         raise RuntimeError(
             f"{name}: out= leaves no derivation, but one of the arguments requires grad; use genesis.no_grad() or detach()")
-    with recording(False) as again, again:
+    with grad_mode(False):
         results = function(*args, **kwargs)
         values = [results] if isinstance(results, Tensor) else [*results]
         if len(values) != len(targets):

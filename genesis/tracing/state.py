@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from functools import partial
+from io import IOBase
+from typing import Self, TypeVar
 
 from genesis.ir import dtypes
 from genesis.ir.dtypes import DType
@@ -15,45 +17,33 @@ from genesis.tracing.trace import BUSY, LOCK, Trace, critical
 
 T = TypeVar("T")
 
-class recording:
-    """A context in which this thread records gradients, or does not: `with recording(False) as again, again: ...`.
 
-    It is entered and left twice, because an interrupt may come as `__exit__` begins, and skip it.
-    """
+class thread_mode(IOBase):
+    """A context in which an attribute of this thread's state has another value.
 
-    __slots__ = ("before", "enabled")
+    An interrupt may come as a function in Python begins, and would skip an `__exit__` in Python. IOBase's is in C, and calls
+    `close`, which is in C too.
 
-    def __init__(self, enabled: bool | None) -> None:
-        self.before = thread_state.grad_enabled
-        self.enabled = None if self.before is None and not enabled else enabled
-
-    def __enter__(self) -> recording:
-        thread_state.grad_enabled = self.enabled
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        thread_state.grad_enabled = self.before
-
-
-class thread_mode:
-    """A context in which an attribute of this thread's state has another value; entered twice, as `recording`.
-
-    >>> with thread_mode("undivided", True) as whole, whole:
+    >>> with thread_mode("undivided", True):
     ...     thread_state.undivided
     True
     """
 
-    __slots__ = ("before", "name", "value")
+    __slots__ = ("close", "name", "value")
+    closed = True  # nothing is left to do when the context is collected
 
     def __init__(self, name: str, value: object) -> None:
-        self.name, self.value, self.before = name, value, getattr(thread_state, name)
+        self.name, self.value = name, value
+        self.close: Callable[[], None] = partial(setattr, thread_state, name, getattr(thread_state, name))
 
-    def __enter__(self) -> thread_mode:
-        setattr(thread_state, self.name, self.value)
+    def __enter__(self) -> Self:
+        thread_state.__dict__[self.name] = self.value  # no call, after which an interrupt could come
         return self
 
-    def __exit__(self, *problem: object) -> None:
-        setattr(thread_state, self.name, self.before)
+
+def grad_mode(enabled: bool | None) -> thread_mode:
+    """A context in which this thread records gradients, or does not; inference mode stays unless they are recorded."""
+    return thread_mode("grad_enabled", None if thread_state.grad_enabled is None and not enabled else enabled)
 
 
 def current_trace(device: Device = CPU) -> Trace:

@@ -24,6 +24,7 @@ class _ThreadState(threading.local):
         self.multi_device = False  # the thread has used another device than the CPU: calls ask where their tensors are
         self.traces: Any = {}  # the last trace begun for each device, by its name
         self.left: tuple[Any, ...] = ()  # interrupts left their runs, other processes wait for them: nothing overtakes
+        self.backward: Any = None  # the innermost RunningBackward
         self.observers: tuple[Any, ...] = ()  # of this thread's backwards, outermost first
         self.device = CPU  # where the result of a call without tensors will be
         self.grad_enabled: Any = True  # or False; None in inference mode, which marks what it makes

@@ -20,7 +20,7 @@ from genesis.tensor.composite import differentiated, like
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor, is_written_since, root_of, tensor_of
 from genesis.tensor.modes import autocast
-from genesis.tracing.state import current_trace, recording, thread_mode, thread_state
+from genesis.tracing.state import current_trace, grad_mode, thread_mode, thread_state
 
 __all__ = [
     "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential",
@@ -189,8 +189,8 @@ def _recomputed(
     """The second run, from copies of the arguments, and the backward pass from its results to those copies."""
     create_graph = thread_state.grad_enabled
     device = next(array_of(g).device for g in gradients if g is not None)
-    with recording(True) as mode, mode:
-        with thread_mode("undivided", True) as whole, whole:
+    with grad_mode(True):
+        with thread_mode("undivided", True):
             copies = [array_of(call(OPERATIONS["optimization_barrier"], (t,))) for t in saved]
             trace = current_trace(device)
         inner = BackwardPass(create_graph, create_graph, until=(trace, len(trace.nodes) - 1))

@@ -22,7 +22,7 @@ from genesis.pytree import leaves_of
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tracing.scopes import ScopeNames
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 try:
     from tensorboard.compat.proto.attr_value_pb2 import AttrValue
@@ -209,7 +209,7 @@ class SummaryWriter:
         """The operations of `model(*input_to_model)`, folded by module. Nothing is computed."""
         arguments: Arguments = tuple(input_to_model) if isinstance(input_to_model, tuple | list) else (input_to_model,)
         flush_all()
-        with recording(False) as again, again:
+        with grad_mode(False):
             found = model(*arguments)
         graph = _graph([leaf for leaf in leaves_of(found) if isinstance(leaf, Tensor)])
         if verbose:

@@ -17,6 +17,8 @@ import pytest
 import genesis
 from genesis import nn
 from genesis.autograd.after_backward import innermost_backward
+from genesis.runtime.private_directory import PrivateDirectory
+from genesis.tracing.thread import thread_state
 from genesis.tracing.trie import fresh_roots
 from genesis.utils.checkpoint import checkpoint
 
@@ -121,10 +123,11 @@ def test_an_interrupt_as_modes_change_leaves_those_of_before():
 
     expected = step()
     moments = moments_of(step, CONTEXTS)
-    assert moments > 20
+    assert moments > 10
     for moment in range(1, moments + 1):
         where = interrupt(step, moment, CONTEXTS)
         assert (genesis.is_grad_enabled(), genesis.is_autocast_enabled()) == (True, False), where
+        assert (thread_state.undivided, thread_state.scope) == (False, None), where
         with pytest.raises(RuntimeError, match="no backward is running"):
             innermost_backward()
         assert step() == expected, where
@@ -175,10 +178,10 @@ def test_nothing_that_steps_of_new_sizes_make_calls_python_as_it_dies():
     def look(gradients: object) -> None:
         for thing in gc.get_objects():
             kind = type(thing)
-            if kind.__module__.startswith("genesis."):
+            if kind.__module__.startswith("genesis.") and kind is not PrivateDirectory:  # which dies with the process
                 found.update((kind, reference.__callback__) for reference in weakref.getweakrefs(thing)
                              if isinstance(reference.__callback__, FunctionType))
-                found.update([(kind, "__del__")] if hasattr(kind, "__del__") else [])
+                found.update([(kind, "__del__")] if isinstance(getattr(kind, "__del__", None), FunctionType) else [])
 
     for rows in range(2, 9):
         outputs = (genesis.ones(rows, 3) @ weights).tanh()

@@ -17,6 +17,7 @@ from genesis.nn.module import Module
 from genesis.nn.utils.parameters import parameters_to_vector
 from genesis.optim import lbfgs
 from genesis.tensor.handle import Tensor
+from genesis.tracing.state import grad_mode
 
 
 # ---- base classes of layers: what is asked of a layer, and losses of one's own ----
@@ -127,7 +128,7 @@ def _use_grad_for_differentiable(func: AnyFunction) -> AnyFunction:
     """An optimizer's step, recording gradients only if its setting `differentiable` is set."""
     @functools.wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with genesis.set_grad_enabled(self.defaults["differentiable"]):
+        with grad_mode(self.defaults["differentiable"]):
             return func(self, *args, **kwargs)
 
     return step

@@ -17,7 +17,7 @@ from genesis.nn.utils.parametrizations import norm_except_dim  # noqa: F401
 from genesis.nn.utils.rnn import PackedSequence
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form, refuse_leaf
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 REDUCTIONS = "none", "mean", "sum"
 
@@ -182,7 +182,7 @@ def batch_norm_update_stats(
 def _move(
     running_mean: Tensor | None, running_var: Tensor | None, momentum: float, mean: Tensor, unbiased: Tensor
 ) -> None:
-    with recording(False) as again, again:
+    with grad_mode(False):
         if running_mean is not None:
             running_mean.lerp_(mean.to(running_mean.dtype), momentum)
         if running_var is not None:

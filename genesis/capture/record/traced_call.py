@@ -60,7 +60,7 @@ def record(
     before = modes()
     recorder = Recorder(fullgraph, returns_items, undoable, compares)
     # The collector is paused, as destructors that it runs would be recorded as part of the function.
-    with collector_paused(), handlers_in_other_traces(), recorder, recorder:  # entered twice: see `recording`
+    with collector_paused(), handlers_in_other_traces(), recorder, recorder:  # entered twice: see its exit
         arguments = recorder.arguments = Arguments(recorder, args, kwargs, dynamic)
         for j, leaf in enumerate([*arguments.leaves]):
             if isinstance(leaf, Tensor):

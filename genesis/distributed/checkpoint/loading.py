@@ -18,7 +18,7 @@ from genesis.ir.errors import ArgumentError
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 def load(
@@ -51,7 +51,7 @@ def load(
             raise ArgumentError(f"checkpoint: {path} is a tensor in one of the checkpoint and the state, and none in the other")
         if isinstance(value, Tensor):
             read[path] = _read(directory, path, part_of(value), metadata["tensors"][path])
-    with recording(False) as again, again:
+    with grad_mode(False):
         for path, (holder, key) in wanted.items():
             if path in read:
                 local = part_of(holder[key]).local

@@ -14,7 +14,7 @@ from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 Optimizers = Optimizer | Iterable[Optimizer]
 
@@ -148,5 +148,5 @@ def _begun(optimizer: Optimizer) -> Iterator[None]:
         optimizer.load_state_dict(unstepped)
         for p, grad, value in before:
             p.grad = grad
-            with recording(False) as again, again:
+            with grad_mode(False):
                 write(detach(p), value)

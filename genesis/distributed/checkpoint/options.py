@@ -15,7 +15,7 @@ from genesis.ops import collective as rows
 from genesis.pytree import map_tree
 from genesis.tensor.from_python import filled
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def given_value(value: Any, options: StateDictOptions) -> Any:
     """A state value converted by the options."""
     if not isinstance(value, Tensor):
         return value
-    with recording(False) as again, again:
+    with grad_mode(False):
         whole = value.full_tensor() if options.full_state_dict and isinstance(value, DTensor) else value
         return whole.detach().cpu() if options.cpu_offload else whole
 
@@ -96,7 +96,7 @@ def own_value(value: Any, parameter: Tensor | None, options: StateDictOptions) -
     If rank 0 sends the values, all ranks must call it in the same order.
     """
     if options.broadcast_from_rank0 and world().size() > 1 and isinstance(value, Tensor | _Described):
-        with recording(False) as again, again:
+        with grad_mode(False):
             sent = value.detach().cpu() if isinstance(value, Tensor) else filled(0, value.shape, value.dtype)
             value = collective(rows.broadcast_from, sent, 0, world().number)
     is_plain = isinstance(parameter, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor)

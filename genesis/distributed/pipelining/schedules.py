@@ -17,7 +17,7 @@ from genesis.pytree import map_tree
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import is_recording
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 FORWARD, BACKWARD = "forward", "backward"
 
@@ -65,7 +65,7 @@ class _Schedule:
         self, *args: Any, target: Any = None, losses: list[Tensor] | None = None, return_outputs: bool = True, **kwargs: Any
     ) -> Any:
         """As `step`, without gradients."""
-        with recording(False) as again, again:
+        with grad_mode(False):
             return self._run(False, args, target, losses, return_outputs, kwargs)
 
     def _run(
@@ -175,7 +175,7 @@ def _alone(value: Any) -> Any:
     """A detached copy of a tensor, which keeps no saved values alive."""
     if not isinstance(value, Tensor):
         return value
-    with recording(False) as again, again:
+    with grad_mode(False):
         return value.detach().clone()
 
 

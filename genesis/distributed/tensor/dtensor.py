@@ -25,7 +25,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import CallArguments, Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import move_storage, view
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 
 def _of_whole(name: str) -> Callable[[DTensor], Any]:
@@ -289,7 +289,7 @@ def distribute_tensor(
         if tensor.device_mesh == mesh and (placements is None or tensor.placements == wanted):
             return tensor
         raise ArgumentError(f"distribute_tensor: {tensor.described()} is distributed already; want redistribute")
-    with recording(False) as again, again:
+    with grad_mode(False):
         local = tensor.detach()
         for axis, placement in enumerate(wanted):
             group = mesh.get_group(axis)

@@ -17,7 +17,7 @@ from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, attribute, detached_root, method
 from genesis.tensor.views import detach
 from genesis.tracing.recording_hooks import touched_gradient
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 if TYPE_CHECKING:
     from genesis.autograd.custom import created_by
@@ -199,7 +199,7 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     if set_to_none or gradient is None:
         self._grad = None
     else:
-        with recording(False) as again, again:
+        with grad_mode(False):
             (gradient if gradient.is_leaf else gradient.detach_()).zero_()
 
 

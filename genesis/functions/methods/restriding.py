@@ -22,7 +22,7 @@ from genesis.tensor.versions import count_write
 from genesis.tensor.view_memory import make_view
 from genesis.tensor.views import detach, share_data, view
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 
 
 # ---- explicit strides ----
@@ -148,7 +148,7 @@ def become_view(tensor: Tensor, name: str, make: Callable[[], Tensor]) -> Tensor
     refuse_leaf(tensor)
     if tensor._retains_grad:
         raise RuntimeError(f"{name}_: retain_grad() was called on this tensor as it was; call it after the change")
-    with recording(thread_state.grad_enabled or array.node.differentiable) as again, again:  # a result keeps its derivation
+    with grad_mode(thread_state.grad_enabled or array.node.differentiable):  # a result keeps its derivation
         restrided = make()
     is_whole = restrided._layout == contiguous_layout(restrided.shape) and numel(restrided.shape) == numel(tensor.shape)
     if tensor._base is None and not is_whole:

@@ -12,7 +12,7 @@ from genesis.nn.utils.parametrizations import as_matrix, norm_except_dim, output
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = ["SpectralNorm", "WeightNorm", "remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 
@@ -148,7 +148,7 @@ class SpectralNorm(_Normed):
         weight, u, v = (getattr(module, self.name + end) for end in self.endings)
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
-            with recording(False) as again, again:
+            with grad_mode(False):
                 new_u, new_v, fixed = u, v, detach(matrix)
                 for _ in range(self.n_power_iterations):
                     new_v = functional.normalize(fixed.T @ new_u, dim=0, eps=self.eps)

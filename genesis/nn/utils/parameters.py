@@ -14,7 +14,7 @@ from genesis.tensor.composite import differentiated
 from genesis.tensor.dispatch import array_of, call, moved
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 Kind = TypeVar("Kind", bound=Convertible)
 
@@ -70,7 +70,7 @@ def clip_grad_norm_(
         return total
     if error_if_nonfinite:
         get_total_norm(gradients, norm_type, True)
-    with recording(False) as again, again:
+    with grad_mode(False):
         (total,) = update_all(gradients, "clip_to_norm", float(max_norm), float(norm_type))
     return total
 
@@ -80,7 +80,7 @@ def _norm_over_ranks(tensors: list[Tensor], norm_type: float, error_if_nonfinite
     groups: dict[Any, list[Tensor]] = {}
     for tensor in tensors:
         groups.setdefault(getattr(tensor, "sharding", None), []).extend(_gradients(tensor))
-    with recording(False) as again, again:
+    with grad_mode(False):
         norms = [norm if sharding is None else sharding.norm_of_all(norm, norm_type) for sharding, parts in groups.items()
                  for norm in [get_total_norm(parts, norm_type)]]
     return get_total_norm(norms, norm_type, error_if_nonfinite)
@@ -97,7 +97,7 @@ def get_total_norm(
     listed = [tensors] if isinstance(tensors, Tensor) else [*tensors]
     if not listed:
         return zeros(())
-    with recording(False) as again, again:
+    with grad_mode(False):
         device = listed[0].device
         norms = [call(OPERATIONS["vector_norm"], (t, float(norm_type))).to(device) for t in listed]
         total = call(OPERATIONS["vector_norm"], (call(OPERATIONS["stack"], (norms,)), float(norm_type)))
@@ -117,7 +117,7 @@ def clip_grads_with_norm_(
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
-    with recording(False) as again, again:
+    with grad_mode(False):
         share = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for gradient in _gradients(parameters):
             write(gradient, (gradient * share.to(gradient.device)).to(gradient.dtype))
@@ -135,7 +135,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     gradients = _gradients(parameters)
     if gradients:
         bound = float(clip_value)
-        with recording(False) as again, again:
+        with grad_mode(False):
             update_all(gradients, "clip_to_value", -bound, bound)
 
 
@@ -196,7 +196,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     if vec.shape != (total,):
         raise ValueError(f"vector_to_parameters: a vector of shape {vec.shape} for {total} elements; want ({total},)")
     start = 0
-    with recording(False) as again, again:
+    with grad_mode(False):
         for parameter in listed:
             part = vec[start : start + parameter.numel()]
             write(parameter, part.reshape(parameter.shape).to(parameter, copy=True))

@@ -20,7 +20,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 __dir__ = __all__.copy
@@ -101,7 +101,7 @@ class _SpectralNorm(Module):
             self._iterate(detach(matrix), 15)
 
     def _iterate(self, matrix: Tensor, steps: int) -> None:
-        with recording(False) as again, again:
+        with grad_mode(False):
             u, v = self._u, self._v
             for _ in range(steps):
                 u = functional.normalize(matrix @ v, dim=0, eps=self.eps)
@@ -132,7 +132,7 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
 
 def unit_vectors(matrix: Tensor, eps: float) -> list[Tensor]:
     """Random vectors of length 1, from which the power method starts: one of a matrix's columns, one of its rows."""
-    with recording(False) as again, again:
+    with grad_mode(False):
         return [functional.normalize(randn(n, dtype=matrix.dtype, device=matrix.device), dim=0, eps=eps) for n in matrix.shape]
 
 
@@ -216,7 +216,7 @@ class _Orthogonal(Module):
         """Parameters whose matrix is `Q`, or the orthogonal one of its QR decomposition."""
         if Q.shape != self.shape:
             raise ValueError(f"orthogonal: a matrix of shape {Q.shape}; want {self.shape}")
-        with recording(False) as again, again:
+        with grad_mode(False):
             wide = Q.shape[-2] < Q.shape[-1]
             tall = Q.mT if wide else Q
             if "base" not in vars(self):

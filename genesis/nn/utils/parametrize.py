@@ -19,7 +19,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach, move_storage
 from genesis.tracing.recording_hooks import refuse
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
@@ -81,7 +81,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
-        with recording(False) as again, again:
+        with grad_mode(False):
             new: Any = original
             for module in reversed([*self]):
                 if hasattr(module, "right_inverse"):
@@ -104,7 +104,7 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the computed tensor is `value`. Raises RuntimeError without an inverse."""
         given: Any = value
-        with recording(False) as again, again:
+        with grad_mode(False):
             for module in reversed([*self]):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(f"{type(module).__name__} has no right_inverse, which assigning to the tensor wants")
@@ -144,7 +144,7 @@ def _put(original: Tensor, value: Tensor) -> None:
     """Set the elements of `original`, which stays the same object, to those of `value`."""
     if value is original:
         return
-    with recording(False) as again, again:
+    with grad_mode(False):
         if value.shape == original.shape and value.dtype is original.dtype:
             write(original, value.clone())
         else:
@@ -293,7 +293,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     if known.is_tensor:
         original = known.original
         if leave_parametrized:
-            with recording(False) as again, again:
+            with grad_mode(False):
                 _put(original, getattr(module, tensor_name))
     else:
         value: Tensor = getattr(module, tensor_name)

@@ -15,7 +15,7 @@ from genesis.nn.utils.pruning import (
 )
 from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured",
@@ -118,7 +118,7 @@ def global_unstructured(
     container = PruningContainer()
     container.add_pruning_method(method)
     tensors = [detach(getattr(module, name)) for module, name in pairs]
-    with recording(False) as again, again:
+    with grad_mode(False):
         scores = [given.get(pair, tensor) for pair, tensor in zip(pairs, tensors, strict=True)]
         masks = [getattr(m, f"{name}_mask", ones_like(t)) for (m, name), t in zip(pairs, tensors, strict=True)]
         whole = container.compute_mask(parameters_to_vector(scores), parameters_to_vector(masks))

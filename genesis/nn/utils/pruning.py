@@ -19,7 +19,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 
 class BasePruningMethod(ABC):
@@ -67,7 +67,7 @@ class BasePruningMethod(ABC):
         tensor: Tensor = getattr(module, name)
         _same_shape(importance_scores, tensor)
         scores = detach(tensor) if importance_scores is None else importance_scores
-        with recording(False) as again, again:
+        with grad_mode(False):
             if before is None:
                 mask = method.compute_mask(scores, default_mask=ones_like(detach(tensor)))
             else:
@@ -100,7 +100,7 @@ class BasePruningMethod(ABC):
     def remove(self, module: Module) -> None:
         """Make the masked tensor the parameter."""
         name = self._tensor_name
-        with recording(False) as again, again:
+        with grad_mode(False):
             weight = self.apply_mask(module)
             original = getattr(module, f"{name}_orig")
             write(original, weight)

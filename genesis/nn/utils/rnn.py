@@ -17,7 +17,7 @@ from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tensor.in_memory import all_in_memory, number_for
-from genesis.tracing.state import recording, thread_state
+from genesis.tracing.state import grad_mode, thread_state
 from genesis.tracing.trace import LOCK
 
 __all__ = [
@@ -41,7 +41,7 @@ class Packing:
 
     def __call__(self) -> Tensor:
         steps = self.steps
-        with recording(steps.requires_grad or thread_state.grad_enabled) as again, again:
+        with grad_mode(steps.requires_grad or thread_state.grad_enabled):
             at = tensor(_packed_indices(self.sizes, self.order, steps.shape[1]), device=steps.device)
             return steps.reshape(-1, *steps.shape[2:]).index_select(0, at)
 

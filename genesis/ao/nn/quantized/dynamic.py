@@ -13,7 +13,7 @@ from genesis.ops.quantization import LEAST, LEVELS
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
-from genesis.tracing.state import recording
+from genesis.tracing.state import grad_mode
 
 __all__ = ["Linear"]
 
@@ -56,7 +56,7 @@ class Linear(Module):
         """
         if not isinstance(mod, FloatLinear):
             raise TypeError(f"from_float: a {type(mod).__name__}; want an nn.Linear")
-        with recording(False) as again, again:
+        with grad_mode(False):
             weight = mod.weight.detach()
             if weight.dtype is not float32:
                 raise TypeError(f"from_float: the weight is of dtype {weight.dtype.name}; want float32: call float() first")
