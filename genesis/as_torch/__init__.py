@@ -14,7 +14,7 @@ from genesis.as_torch.constructor import derive_classes, take_sizes, watch_class
 from genesis.as_torch.finder import Door, Finder
 from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
-from genesis.as_torch.stand_ins.compilers import compile_modules
+from genesis.as_torch.stand_ins.compiler import compile_modules
 from genesis.autograd.custom import Context
 from genesis.ir.replayable import replayable_package
 from genesis.runtime.rng import Generator
@@ -62,5 +62,5 @@ def is_installed() -> bool:
 
 # The others start processes, read files, take times, or keep state.
 replayable_package("genesis.as_torch.stand_ins", but=(
-    "boards", "detected", "exporting", "hub", "launching", "libraries", "masked_tensors", "measuring", "pipes", "processes",
-    "repositories", "spawning", "tables_of_times", "top"))
+    "backends", "benchmark", "benchmark_compare", "datapipes", "distributed", "distributed_run", "export", "hub", "masked",
+    "multiprocessing", "tensorboard", "torch"))

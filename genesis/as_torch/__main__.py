@@ -6,7 +6,7 @@ from pathlib import Path
 
 from genesis.as_torch import install
 from genesis.as_torch.check import report
-from genesis.as_torch.stand_ins.launching import COMMANDS
+from genesis.as_torch.stand_ins.distributed_run import COMMANDS
 
 USAGE = "usage: python -m genesis.as_torch script.py [args] | -m module [args] | -c command | --check FILES"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from genesis.as_torch.stand_ins.overriding import _disabled_torch_function_impl
-from genesis.as_torch.stand_ins.types import legacy_tensor
+from genesis.as_torch.stand_ins.overrides import _disabled_torch_function_impl
+from genesis.as_torch.stand_ins.tensor_types import legacy_tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.replayable import replayable, replayable_module

@@ -19,9 +19,8 @@ from typing import Any
 
 from genesis.as_torch.missing import missing
 from genesis.as_torch.names import is_open, modules, names_of, version
-from genesis.as_torch.stand_ins.compiled import AMENDED
-from genesis.as_torch.stand_ins.environment import __version__
-from genesis.as_torch.table import COMMON, EVERYTHING, MODULES, NAMES
+from genesis.as_torch.stand_ins.torch_state import __version__
+from genesis.as_torch.table import AMENDED, COMMON, EVERYTHING, MODULES, NAMES
 from genesis.ir.replayable import replayable_module
 
 ABSENT = object()

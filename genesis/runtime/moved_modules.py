@@ -13,6 +13,10 @@ MOVED = {
     "genesis.methods.conversion": "genesis.functions.methods.conversion", "genesis.tensor": "genesis.tensor.handle",
     "genesis.variable": "genesis.functions.variable",
     **{f"genesis.{folder}.{old}": f"genesis.{folder}.{new}" for folder, joined in {
+        "as_torch.stand_ins": {
+            "_pytree": "trees", "_pytree_nodes": "tree_nodes", "benchmark": "measuring", "datapipes": "pipes",
+            "eval_frame": "optimized", "export": "exporting", "masked": "masked_tensors", "tensor_types": "types",
+            "torch_state": "environment"},
         "ao": {"observers": "fake_quantize"}, "distributed": {"process_group": "ranks", "rendezvous": "schemes"},
         "distributed.tensor": {"dtensor": "sharded_parameter"},
         "distributions": {

@@ -10,7 +10,7 @@ from scipy.ndimage import map_coordinates
 
 import genesis
 from genesis.as_torch.finder import Finder, look_up
-from genesis.as_torch.stand_ins.compiled import AMENDED
+from genesis.as_torch.table import AMENDED
 from tests.tolerances import assert_close
 
 OPS = look_up("torch", "ops").torchvision

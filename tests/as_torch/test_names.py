@@ -10,7 +10,7 @@ import torch.utils.data
 
 import genesis
 from genesis.as_torch.finder import look_up
-from genesis.as_torch.stand_ins import processor
+from genesis.as_torch.stand_ins import cpu
 from genesis.autograd import forward_ad, graph
 
 VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5]], np.float32)
@@ -215,7 +215,7 @@ def test_a_convolution_by_the_name_of_a_kernel():
 
 
 def test_the_processor_is_a_device():
-    for lib in (processor, torch.cpu):
+    for lib in (cpu, torch.cpu):
         with lib.stream(lib.Stream()):
             lib.synchronize()
         assert lib.current_device() == "cpu" and lib.device_count() == 1 and lib.is_initialized() and lib.Event().query()

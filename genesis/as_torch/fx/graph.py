@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import genesis
 from genesis.as_torch.fx.node import Argument, Node, Target, function_path, map_aggregate, map_arg, type_name
-from genesis.as_torch.stand_ins.overriding import resolve_name
+from genesis.as_torch.stand_ins.overrides import resolve_name
 from genesis.ir.dtypes import DType
 
 OPERATORS = {

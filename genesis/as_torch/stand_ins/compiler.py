@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import genesis
-from genesis.as_torch.stand_ins.optimized import OptimizedModule
+from genesis.as_torch.stand_ins.eval_frame import OptimizedModule
 from genesis.as_torch.stand_ins.settings import Settings, always, itself, no, no_effect, nothing
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.replayable import replayable_module
@@ -159,6 +159,12 @@ def fork(func: AnyFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 wait = itself  # of a result of `fork`
+
+
+class TracerWarning(Warning):
+    """A warning of PyTorch's tracer; never raised."""
+
+    ignore_lib_warnings = staticmethod(nothing)
 
 
 replayable_module(__name__, but=("compile", "compile_module"))

@@ -2,4 +2,4 @@
 
 from genesis.runtime.deferred import LazyNames
 
-__getattr__ = LazyNames("genesis.as_torch.stand_ins.boards", {"genesis.utils.tensorboard": "SummaryWriter"})
+__getattr__ = LazyNames("genesis.as_torch.stand_ins.tensorboard", {"genesis.utils.tensorboard": "SummaryWriter"})

@@ -1,15 +1,20 @@
-"""Names of `torch.nn` beside layers and functions: argument types, dispatch by a flag, parameters of attention."""
+"""Names of `torch.nn` beside layers and functions: base classes, argument types, dispatch by a flag, masks."""
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import genesis
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.functions.creation import ones
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import bool_
+from genesis.nn import functional, init, normalization
+from genesis.nn.containers import ModuleList
+from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor
 
 
@@ -126,3 +131,94 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     """Remove `prefix` from the keys that begin with it, in place."""
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix):]] = state_dict.pop(key)
+
+
+# ---- base classes of layers: what is asked of a layer, and losses of one's own ----
+class _Family(type):
+    """The metaclass of base classes whose instances are all layers of a family, and those of derived classes."""
+
+    members: tuple[type, ...]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__dict__.get("members", ())) or type.__instancecheck__(cls, instance)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__dict__.get("members", ())) or type.__subclasscheck__(cls, subclass)
+
+
+def _named(pattern: str) -> tuple[type, ...]:
+    kinds = [getattr(genesis.nn, name) for name in dir(genesis.nn) if name.startswith(pattern) or name.endswith(pattern)]
+    return tuple(kind for kind in kinds if isinstance(kind, type))
+
+
+def _family(name: str, *patterns: str) -> type:
+    members = tuple(kind for pattern in patterns for kind in _named(pattern))
+    return _Family(name, (Module,), {"members": members, "__module__": "torch.nn.modules"})
+
+
+BASES = {
+    "batchnorm._BatchNorm": normalization.BatchNorm, "batchnorm._NormBase": normalization._Norm,
+    "instancenorm._InstanceNorm": normalization._InstanceNorm,
+    "conv._ConvNd": _family("_ConvNd", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose"),
+    "conv._ConvTransposeNd": _family("_ConvTransposeNd", "ConvTranspose"),
+    "pooling._MaxPoolNd": _family("_MaxPoolNd", "MaxPool"), "pooling._AvgPoolNd": _family("_AvgPoolNd", "AvgPool"),
+    "pooling._AdaptiveAvgPoolNd": _family("_AdaptiveAvgPoolNd", "AdaptiveAvgPool"),
+    "pooling._AdaptiveMaxPoolNd": _family("_AdaptiveMaxPoolNd", "AdaptiveMaxPool"),
+    "dropout._DropoutNd": _family("_DropoutNd", "Dropout"),
+}
+
+
+class _Loss(Module, metaclass=_Family):
+    """The base class of losses."""
+
+    members = _named("Loss")
+    reduction: str
+
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+        super().__init__()
+        averaged = "mean" if size_average is None or size_average else "sum"
+        old = size_average is not None or reduce is not None
+        self.reduction = (averaged if reduce is None or reduce else "none") if old else reduction
+
+
+class _WeightedLoss(_Loss):
+    """The base class of losses with a weight for each class."""
+
+    members = tuple(getattr(genesis.nn, name) for name in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "MultiMarginLoss"))
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
+def get_enum(reduction: str) -> int:
+    """The number of a reduction. Raises ValueError for another name."""
+    numbers = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
+    if reduction not in numbers:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return numbers[reduction]
+
+
+def _get_clones(module: Module, N: int) -> ModuleList:
+    """Copies of a layer."""
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+
+
+def _get_activation_fn(activation: str) -> Callable[..., Tensor]:
+    """`relu` or `gelu` by its name. Raises RuntimeError for another."""
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return getattr(functional, activation)  # type: ignore[no-any-return]
+
+
+_calculate_fan_in_and_fan_out = init.fans
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """The fan-in or the fan-out, by name. Raises ValueError for another name."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return init.fans(tensor)[mode.lower() == "fan_out"]

@@ -6,7 +6,7 @@ import contextlib
 import enum
 from collections.abc import Iterator
 
-from genesis.as_torch.stand_ins.overriding import TorchDispatchMode  # noqa: F401
+from genesis.as_torch.stand_ins.overrides import TorchDispatchMode  # noqa: F401
 from genesis.as_torch.stand_ins.settings import no, no_effect, nothing
 from genesis.profiler import ProfilerActivity as ProfilerActivity
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from genesis.as_torch.stand_ins.compilers import returned
+from genesis.as_torch.stand_ins.compiler import returned
 from genesis.as_torch.stand_ins.settings import no_effect
 from genesis.utils.data import Dataset, IterableDataset
 from genesis.utils.data.loader import DataLoader

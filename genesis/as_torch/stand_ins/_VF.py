@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import genesis
-from genesis.as_torch.stand_ins.top import copied
+from genesis.as_torch.stand_ins.torch import copied
 from genesis.ir.annotations import AnyFunction
 from genesis.nn import functional
 from genesis.nn.flow import INTERPOLATIONS, PADDINGS

@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Iterable, Sequence
 
-from genesis.as_torch.stand_ins.measuring import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
+from genesis.as_torch.stand_ins.benchmark import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
 _BEST, _GOOD, _VERY_BAD, _BAD, _BOLD, _PLAIN = "\033[92m", "\033[34m", "\033[31m", "\033[2m\033[91m", "\033[1m", "\033[0m"
 Colorize = enum.Enum("Colorize", {"NONE": "none", "COLUMNWISE": "columnwise", "ROWWISE": "rowwise"})

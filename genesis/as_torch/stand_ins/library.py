@@ -10,8 +10,8 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import genesis
 from genesis.as_torch.missing import Missing, missing
-from genesis.as_torch.stand_ins import aten, vision
-from genesis.as_torch.stand_ins.compilers import returned
+from genesis.as_torch.stand_ins import aten, torchvision
+from genesis.as_torch.stand_ins.compiler import returned
 from genesis.as_torch.stand_ins.settings import nothing
 from genesis.autograd.function import Function
 from genesis.ir.annotations import AnyFunction
@@ -21,7 +21,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tracing.state import thread_state
 
 _COMPUTES = ("", "default", "cpu", "compositeimplicitautograd", "compositeexplicitautograd")  # keys of what runs on the host
-_OWN = {"aten": aten, "torchvision": vision}  # modules of operations that genesis has, by the namespace
+_OWN = {"aten": aten, "torchvision": torchvision}  # modules of operations that genesis has, by the namespace
 _PYTORCHS = ("aten", "prim", "prims", "quantized")  # namespaces whose operations are written in C++
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import genesis
-from genesis.as_torch.stand_ins import trees
+from genesis.as_torch.stand_ins import _pytree
 from genesis.ir.annotations import Tree
 from genesis.nn.module import Module
 from genesis.pytree import leaves_of, map_tree
@@ -56,7 +56,7 @@ draft_export = export  # programs are verified, or refused: there are no drafts 
 
 def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
     """Register a dataclass as a container in trees; `export` itself takes tuples, lists and dicts."""
-    trees.register_dataclass(cls, serialized_type_name=serialized_type_name)
+    _pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)
 
 
 class ShapesCollection:

@@ -9,9 +9,9 @@ from typing import Any
 
 import genesis
 from genesis.as_torch.names import version as _version
-from genesis.as_torch.stand_ins import processor
+from genesis.as_torch.stand_ins import cpu
 from genesis.as_torch.stand_ins.settings import no, nothing
-from genesis.as_torch.stand_ins.types import legacy_tensor
+from genesis.as_torch.stand_ins.tensor_types import legacy_tensor
 from genesis.autograd import anomaly
 from genesis.functions.methods.rarer_names import REMOVED, removed
 from genesis.functions.methods.storage import CUDA_STORAGES, STORAGES, TypedStorage, UntypedStorage, of_file  # noqa: F401
@@ -132,7 +132,7 @@ set_autocast_cpu_dtype, set_autocast_gpu_dtype = partial(set_autocast_dtype, "cp
 def get_device_module(device: Any = None) -> Any:
     """The module of a kind of device."""
     kind = genesis.device(device).type if device is not None else "cuda" if genesis.cuda.is_available() else "cpu"
-    return genesis.cuda if kind == "cuda" else processor
+    return genesis.cuda if kind == "cuda" else cpu
 
 
 def to_dlpack(tensor: Tensor) -> Any:

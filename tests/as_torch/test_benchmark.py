@@ -6,8 +6,8 @@ import pytest
 import torch.utils.benchmark as theirs
 
 import genesis
-from genesis.as_torch.stand_ins import measuring as ours
-from genesis.as_torch.stand_ins import tables_of_times as tables
+from genesis.as_torch.stand_ins import benchmark as ours
+from genesis.as_torch.stand_ins import benchmark_compare as tables
 
 TIMES = {("a", "eager"): [1.1e-4, 1.2e-4, 1.15e-4, 1.13e-4], ("b", "eager"): [2.0e-3, 2.9e-3, 2.1e-3, 2.4e-3, 2.2e-3],
          ("a", "compiled"): [5.61e-5, 5.6e-5], ("b", "compiled"): [1e-3]}

@@ -18,7 +18,7 @@ from genesis.as_torch.stand_ins.settings import no
 from genesis.distributed.collectives import ReduceOp
 from genesis.distributed.gpus import ENGINES
 from genesis.distributed.initialization import is_available, is_nccl_available
-from genesis.distributed.process_group import get_backend
+from genesis.distributed.process_group import NON_GROUP_MEMBER, get_backend, is_initialized, world
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
 from genesis.runtime.groups import GROUPS, CollectiveError
@@ -181,3 +181,20 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
     if genesis.distributed.get_rank() == rank:
         pdb.Pdb().set_trace(frame)
     genesis.distributed.barrier()
+
+
+class _Groups(type):
+    @property
+    def WORLD(cls) -> Any:
+        """The group of all ranks; None before `init_process_group`."""
+        return world() if is_initialized() else None
+
+
+class group(metaclass=_Groups):
+    """`group.WORLD` is the group of all ranks."""
+
+
+class GroupMember(metaclass=_Groups):
+    """As `group`, and the value for a group without this rank."""
+
+    NON_GROUP_MEMBER = NON_GROUP_MEMBER

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from genesis.as_torch.stand_ins.tree_nodes import (
+from genesis.as_torch.stand_ins._pytree_nodes import (
     SERIALIZED, SUPPORTED_NODES, Context, DumpableContext, GetAttrKey, PyTree, _get_node_type, class_named, name_of,
     register_pytree_node,
 )
