@@ -162,7 +162,7 @@ _replayable_modules("genesis.ops", "size_average")
 _replayable(_LazyNames)
 _replayable_modules(
     "genesis.tensor",
-    "complex_parts composite from_python in_memory in_place modes out owned_memory size traced_number transfer "
+    "complex_views composite from_python in_memory in_place modes out owned_memory size traced_number transfer "
     "users_attributes views writes_in_memory")
 _replayable_modules("genesis.tracing", "scopes")
 _replayable_package("genesis.functions", but=("printing", "sequential_draws", "sequential_rejection"))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from genesis.functions.creation import LayoutOptions, check_layout_options, empty
-from genesis.functions.methods.restriding import as_strided, become_view
+from genesis.functions.methods.strides import as_strided, become_view
 from genesis.functions.overrides import FUNCTIONS
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Extents

@@ -1,7 +1,7 @@
 """Element types and PyTorch's promotion rules.
 
 A dtype is one of eighteen singletons: ten that every operation supports; complex numbers, supported by the operations of
-`genesis.ops.complex_numbers`; further unsigned integers, for storage and elementwise arithmetic; and 8-bit floats, for storage
+`genesis.ops.complex_rules`; further unsigned integers, for storage and elementwise arithmetic; and 8-bit floats, for storage
 only. Promotion follows https://pytorch.org/docs/stable/tensor_attributes.html: dimensioned tensors
 decide, then 0-d tensors, then Python scalars; a lower rank only matters when its *category* (bool < integer < floating <
 complex) is higher.

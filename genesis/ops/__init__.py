@@ -1,7 +1,7 @@
 """One row per operation: signature, shapes and dtypes, gradient, reference, kind."""
 
 from genesis.ops import (
-    activation, arithmetic, arrangement, complex_functions, complex_numbers, complex_values, contraction, conversion,
+    activation, arithmetic, arrangement, complex_operations, complex_primitives, complex_rules, contraction, conversion,
     convolution, ctc, decompositions, definite, densities, distance, elementwise, elimination, fourier, histograms,
     indefinite, indexing, joining, loss, normalization, norms, numbers, optimize, ordering, polynomials,
     pooling, products, quantiles, quantization, reduction, reflections, resample, running, sampling, scatter_reduction,

@@ -25,13 +25,13 @@ from genesis.functions.methods.inspection import (
 from genesis.functions.methods.rarer_names import (
     apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
 )
-from genesis.functions.methods.rebinding import as_strided_ as as_strided_, set_ as set_, slice_inverse as slice_inverse
-from genesis.functions.methods.restriding import (
-    as_strided as as_strided, as_strided_scatter as as_strided_scatter, fill_diagonal_ as fill_diagonal_, t_ as t_,
-)
 from genesis.functions.methods.shaping import broadcast_to as broadcast_to, movedim as movedim, ravel as ravel, t as t
 from genesis.functions.methods.sharing import share_memory_ as share_memory_
-from genesis.functions.methods.storage import hash_tensor as hash_tensor
+from genesis.functions.methods.storage import hash_tensor as hash_tensor, set_ as set_
+from genesis.functions.methods.strides import (
+    as_strided as as_strided, as_strided_ as as_strided_, as_strided_scatter as as_strided_scatter,
+    fill_diagonal_ as fill_diagonal_, slice_inverse as slice_inverse, t_ as t_,
+)
 from genesis.functions.methods.writing import (
     bernoulli_ as bernoulli_, cauchy_ as cauchy_, copy_ as copy_, exponential_ as exponential_, fill_ as fill_,
     geometric_ as geometric_, log_normal_ as log_normal_, masked_fill as masked_fill, masked_fill_ as masked_fill_,

@@ -12,7 +12,7 @@ from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
 from genesis.ir.user_warnings import warn_user
-from genesis.ops.complex_values import real_value
+from genesis.ops.complex_primitives import real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import erf, exp, expm1, log, log1pexp, sigmoid, tanh, where
 from genesis.ops.reduction import amax, sum

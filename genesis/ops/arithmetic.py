@@ -8,7 +8,7 @@ import numpy as np
 
 from genesis.ir.dtypes import bool_, complex128, float64, float_limits, refuse_complex_number
 from genesis.ir.graph import Value
-from genesis.ops.complex_values import complex_value, imag_value, log_add_exp, real_value
+from genesis.ops.complex_primitives import complex_value, imag_value, log_add_exp, real_value
 from genesis.ops.elementwise import (
     atan2, clamp, combined, exp2, isfinite, isnan, log1p, sigmoid, sin, sub, trunc, where, zeros_like,
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes, numel
-from genesis.ops.complex_values import conjugate
+from genesis.ops.complex_primitives import conjugate
 from genesis.ops.reduction import sum
 from genesis.ops.registry import Shared, cast, composite, expand, primitive, promoted
 from genesis.ops.views import diagonal_value, permute_value, reshape_value

@@ -13,7 +13,7 @@ import numpy as np
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.arrangement import diag_embed, tril
-from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
+from genesis.ops.complex_primitives import complex_value, conjugate, imag_value, real_value
 from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.definite import triangular_value
 from genesis.ops.elementwise import where

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from genesis.ir.graph import Graph, Node, Value
-from genesis.ops.complex_values import HOLOMORPHIC, conjugated
+from genesis.ops.complex_primitives import HOLOMORPHIC, conjugated
 from genesis.ops.registry import PRIMITIVES, cast
 
 

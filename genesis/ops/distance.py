@@ -5,7 +5,7 @@ from __future__ import annotations
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
-from genesis.ops.complex_values import squared_modulus
+from genesis.ops.complex_primitives import squared_modulus
 from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, pow, relu, rsqrt, sqrt, where
 from genesis.ops.loss import loss, of_one_size, reduced
 from genesis.ops.reduction import amax, sum

@@ -13,7 +13,7 @@ import numpy as np
 from genesis.ir.dtypes import bool_, dtype_of_scalar
 from genesis.ir.graph import Value
 from genesis.ir.symbolic_sizes import Size
-from genesis.ops.complex_values import complex_value, imag_value, real_value
+from genesis.ops.complex_primitives import complex_value, imag_value, real_value
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.registry import (
     OPERATIONS, Operation, as_values, broadcast, cast, composite, expand, primitive, promoted, widened,

@@ -12,7 +12,7 @@ from genesis.ir.dtypes import int32, int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.arrangement import tril, triu
-from genesis.ops.complex_values import conjugate, real_value
+from genesis.ops.complex_primitives import conjugate, real_value
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value

@@ -12,7 +12,7 @@ import numpy as np
 from genesis.ir.dtypes import int32
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes
-from genesis.ops.complex_values import conjugate, real_value
+from genesis.ops.complex_primitives import conjugate, real_value
 from genesis.ops.lapack import SINGULAR, each_matrix, routine
 from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
 from genesis.ops.results import Indefinite, IndefiniteInfo

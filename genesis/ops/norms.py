@@ -8,7 +8,7 @@ from math import inf
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel
-from genesis.ops.complex_values import squared_modulus
+from genesis.ops.complex_primitives import squared_modulus
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.decompositions import svdvals
 from genesis.ops.elementwise import clamp, pow, sqrt, where

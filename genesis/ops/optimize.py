@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add, or_
 
 from genesis.ir.graph import Value
-from genesis.ops.complex_values import squared_modulus
+from genesis.ops.complex_primitives import squared_modulus
 from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, sqrt
 from genesis.ops.reduction import amax, any, sum
 from genesis.ops.registry import cast, composite, widened

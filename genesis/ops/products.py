@@ -10,7 +10,7 @@ import numpy as np
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
-from genesis.ops.complex_values import conjugate
+from genesis.ops.complex_primitives import conjugate
 from genesis.ops.contraction import contracted, matmul, multiplied
 from genesis.ops.elementwise import zeros_like
 from genesis.ops.indexing import check_index, gather_value, scatter_value

@@ -11,7 +11,7 @@ from genesis.ir.dtypes import DType, bool_, int8, int64, uint8
 from genesis.ir.errors import EmptyError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axes, normalize_axis, numel, reduced_shape
-from genesis.ops.complex_values import real_value, squared_modulus
+from genesis.ops.complex_primitives import real_value, squared_modulus
 from genesis.ops.elementwise import maximum, minimum, sqrt, where
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import Gradient, Operation, Reference, cast, composite, expand, primitive, widened

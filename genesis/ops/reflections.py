@@ -12,7 +12,7 @@ from genesis.ir.dtypes import int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
 from genesis.ops.arrangement import diag_embed, tril, triu
-from genesis.ops.complex_values import real_value
+from genesis.ops.complex_primitives import real_value
 from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.definite import triangular_value

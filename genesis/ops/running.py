@@ -7,7 +7,7 @@ import numpy as np
 from genesis.ir.dtypes import int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis
-from genesis.ops.complex_values import log_add_exp
+from genesis.ops.complex_primitives import log_add_exp
 from genesis.ops.elementwise import exp, log, where
 from genesis.ops.indexing import scatter_value
 from genesis.ops.joining import cat

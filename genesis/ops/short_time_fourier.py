@@ -6,7 +6,7 @@ import numpy as np
 
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node, Value
-from genesis.ops.complex_numbers import view_as_real
+from genesis.ops.complex_operations import view_as_real
 from genesis.ops.fourier import from_spectrum, spectrum, transformable, transformed
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS, composite, expand, primitive

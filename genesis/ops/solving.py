@@ -16,7 +16,7 @@ import numpy as np
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, numel
-from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
+from genesis.ops.complex_primitives import complex_value, conjugate, imag_value, real_value
 from genesis.ops.contraction import adjoint, matmul, swapped
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.elementwise import log, where

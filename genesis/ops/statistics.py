@@ -7,7 +7,7 @@ from genesis.ir.errors import ArgumentTypeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.arrangement import diag
-from genesis.ops.complex_values import complex_value, conjugate, imag_value, real_value
+from genesis.ops.complex_primitives import complex_value, conjugate, imag_value, real_value
 from genesis.ops.contraction import matmul, swapped
 from genesis.ops.elementwise import clamp, floor, isnan, round, sqrt, where
 from genesis.ops.indexing import gather_value

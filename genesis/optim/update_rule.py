@@ -11,7 +11,7 @@ from typing import NamedTuple
 from genesis.ir.annotations import Key
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Node, Value
-from genesis.ops.complex_values import complex_value, imag_value, real_value
+from genesis.ops.complex_primitives import complex_value, imag_value, real_value
 from genesis.ops.registry import PRIMITIVES, Operation, cast, composite, widened
 
 Scalar = Value | float  # a number that a schedule may change: an argument of the compiled program

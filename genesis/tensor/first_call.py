@@ -11,7 +11,7 @@ from genesis.ir.dtypes import DType, as_dtype, dtype_of_scalar, refuse_number, r
 from genesis.ir.errors import PLAIN, ArgumentTypeError, NoTensorError, UnsupportedTypeError, also_runtime_error
 from genesis.ir.graph import Graph, Value
 from genesis.ops.autocast import recast
-from genesis.ops.complex_numbers import refuse_complex
+from genesis.ops.complex_operations import refuse_complex
 from genesis.ops.layout import LAYOUT_RULES
 from genesis.ops.registry import Operation
 from genesis.ops.signatures import numbers_of, parameter_names

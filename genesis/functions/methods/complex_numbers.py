@@ -6,7 +6,7 @@ from genesis.functions.overrides import FUNCTIONS, function, inspection, overrid
 from genesis.ir.dtypes import float16, float32, float64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ops.registry import OPERATIONS
-from genesis.tensor.complex_parts import conjugate_view, part_view
+from genesis.tensor.complex_views import conjugate_view, part_view
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, attribute, method

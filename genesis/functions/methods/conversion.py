@@ -12,7 +12,7 @@ import numpy as np
 
 from genesis.execution.realize import realize, realize_by_twin
 from genesis.functions.memory_order import is_row_major
-from genesis.functions.methods.restriding import share_copy
+from genesis.functions.methods.strides import share_copy
 from genesis.functions.overrides import overridable_method, routed_access_method
 from genesis.functions.random_draws import is_shared_by_examples
 from genesis.ir.annotations import Arguments, Attributes, Tree

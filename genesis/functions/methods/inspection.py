@@ -195,6 +195,17 @@ def stride(self: Tensor, dim: int | None = None) -> Shape | int:
 
 
 @method
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The axes from the widest stride to the narrowest.
+
+    >>> genesis.zeros(2, 3).T.dim_order()
+    (1, 0)
+    """
+    strides = self.layout.strides
+    return tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
+
+
+@method
 def __len__(self: Tensor) -> int:
     if not self.shape:
         raise TypeError("len: a 0-d tensor has no length")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from genesis.functions import creation
+from genesis.functions.methods.storage import TypedStorage, set_
+from genesis.functions.methods.strides import as_strided
 from genesis.functions.overrides import function, overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
@@ -151,3 +153,36 @@ def _new_method(name: str, filled: Callable[..., Tensor], doc: str) -> None:
 _new_method("new_zeros", creation.zeros, "Zeros in this tensor's dtype and on its device.")
 _new_method("new_ones", creation.ones, "Ones in this tensor's dtype and on its device.")
 _new_method("new_empty", creation.empty, "A tensor in this one's dtype and on its device, to be written.")
+
+
+@method
+def new(self: Tensor, *content: Any, device: DeviceLike = None) -> Tensor:
+    """A tensor of this one's dtype and device: from sizes, nested lists, or as a view of a tensor or storage.
+
+    >>> genesis.ones(2).new([1, 2])
+    tensor([1., 2.])
+    """
+    if len(content) == 1 and isinstance(content[0], Tensor | TypedStorage):
+        return set_(creation.empty(0, dtype=self.dtype, device=self.device), content[0])
+    if content and not isinstance(content[0], int) and not isinstance(content[0], tuple):
+        return new_tensor(self, content[0], device=device)
+    shape = content[0] if content and isinstance(content[0], tuple) else content or (0,)
+    return creation.empty(shape, dtype=self.dtype, device=self.device if device is None else device)
+
+
+@method
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """A tensor of class `cls` that shares storage and gradient."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass: wants a subclass of Tensor, got {cls!r:.60}")
+    result = as_strided(self, self.shape, self.layout.strides) if not self.requires_grad else self.view_as(self)
+    result.__class__ = cls
+    return result
+
+
+def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False, **ignored: object) -> Tensor:
+    """A leaf of class `cls` that shares the storage of `data`."""
+    return as_subclass(data.detach(), cls).requires_grad_(require_grad)
+
+
+Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]

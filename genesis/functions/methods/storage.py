@@ -1,4 +1,4 @@
-"""Storages: the memory that a tensor and its views share, as PyTorch's storage objects."""
+"""Storages: the memory that a tensor and its views share, as PyTorch's storage objects; tensors rebound to others."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ import numpy as np
 from genesis.functions.creation import empty
 from genesis.functions.from_data import from_numpy
 from genesis.functions.methods.inspection import TYPES
+from genesis.functions.methods.strides import as_strided
 from genesis.functions.overrides import function
 from genesis.ir.dtypes import NAMED, DType, get_default_dtype, uint8
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import normalize_axes
+from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device, DeviceLike
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method, root_of
+from genesis.tensor.in_place import refuse_leaf
+from genesis.tensor.versions import count_write
 
 
 def of_file(filename: str | os.PathLike[str], shared: bool | None, size: int, dtype: DType) -> Tensor:
@@ -227,6 +231,58 @@ def storage_type(self: Tensor) -> type:
     """PyTorch's class of its storage, such as `FloatStorage`."""
     kinds = CUDA_STORAGES if self.is_cuda else STORAGES
     return next(kind for kind in kinds.values() if kind.dtype is self.dtype)
+
+
+# ---- tensors of a storage ----
+@method
+def set_(
+    self: Tensor, source: Tensor | TypedStorage | None = None, storage_offset: int = 0, size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    """Rebind the tensor to `source`, a tensor or storage of its dtype, and share its memory; returns the tensor.
+
+    With `size` it is `as_strided` of the storage from `storage_offset`, row-major unless `stride` is given. Without `source`
+    it has no elements. Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for
+    another dtype.
+
+    >>> x, y = genesis.zeros(2), genesis.arange(4.0)
+    >>> x.set_(y.storage(), 1, (2,))[0] = 7
+    >>> x, y
+    (tensor([7., 2.]), tensor([0., 7., 2., 3.]))
+    """
+    refuse_leaf(self)
+    if source is None:
+        source = empty(0, dtype=self.dtype, device=self.device)
+    given: Tensor = source._root if isinstance(source, TypedStorage) else source
+    if given.dtype is not self.dtype:
+        raise RuntimeError(f"set_: the source holds {given.dtype.name}; want the tensor's {self.dtype.name}")
+    if size is not None:
+        strides = contiguous_layout(tuple(size)).strides if stride is None else stride
+        given = as_strided(given.detach(), size, strides, storage_offset)
+    elif isinstance(source, TypedStorage):
+        given = given.detach().reshape(-1)
+    self.data = given
+    count_write(self)
+    return self
+
+
+@method
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether `tensor` is the same view of the same storage.
+
+    >>> x = genesis.zeros(2, 3)
+    >>> x.is_set_to(x.view(2, 3)), x.is_set_to(x[:1])
+    (True, False)
+    """
+    array_of(self), array_of(tensor)
+    roots = [root_of(t) for t in (self, tensor)]
+    return roots[0] is roots[1] and self.layout == tensor.layout and self._element_map is tensor._element_map
+
+
+@method
+def const_data_ptr(self: Tensor) -> int:
+    """`data_ptr()`."""
+    return self.data_ptr()
 
 
 # ---- hash ----

@@ -1,4 +1,4 @@
-"""`as_strided`, and changes of shape in place."""
+"""`as_strided` and its kin, and changes of shape in place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from genesis.functions.creation import as_shape
-from genesis.functions.overrides import overridable_method
+from genesis.functions.overrides import function, overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import numel, reach
@@ -60,6 +60,15 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else _storage(root, input), at))
     make_view(result, input, at, input._element_map)
     return result
+
+
+@function()
+@method
+def slice_inverse(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A view of this tensor's storage with the layout of `src`, a slice of the storage."""
+    return as_strided(input, src.shape, src.layout.strides, src.layout.offset)
 
 
 def share_copy(result: Tensor, tensor: Tensor, memo: dict[Any, Any]) -> None:
@@ -211,3 +220,16 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
         diagonal = diagonal.diagonal(0, 0, -1)
     diagonal.fill_(fill_value)
     return self
+
+
+@function()
+@method
+def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """`as_strided`, in place: the tensor becomes this view of its storage.
+
+    >>> genesis.arange(4).as_strided_((3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    return become_view(self, "as_strided", partial(as_strided, self, size, stride, storage_offset))

@@ -1,9 +1,9 @@
-"""Complex values: their parts and conjugates, and how gradients go through them.
+"""The primitives of complex values: their parts and conjugates, and how gradients go through them.
 
 A complex value is one graph node of a complex dtype with one gradient rule. Gradients follow PyTorch's convention:
 dL/dRe + i dL/dIm for a real loss L. So a holomorphic primitive's rule multiplies by the conjugate of its derivative; a linear
 one's rule does not change. In memory the parts are interleaved, as in NumPy. Lowering splits arithmetic into the parts
-(`genesis.ops.complex_parts`), which are two registers in a kernel.
+(`genesis.ops.complex_rules`), which are two registers in a kernel.
 """
 
 from __future__ import annotations

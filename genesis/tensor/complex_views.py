@@ -8,7 +8,7 @@ conjugates, which are the negatives of the stored ones.
 from __future__ import annotations
 
 from genesis.ir.errors import ArgumentError
-from genesis.ops.complex_numbers import in_parts
+from genesis.ops.complex_operations import in_parts
 from genesis.ops.layout import Layout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
