@@ -15,7 +15,7 @@ class AnomalyError(RuntimeError):
     """A step of backward produced NaN."""
 
 
-class _Search:
+class _NanSearch:
     """Finds the first step of a recorded backward that produced NaN from gradients without NaN."""
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self._searches: list[_Search] = []
+        self._searches: list[_NanSearch] = []
         self._check_nan = check_nan
 
     def __enter__(self) -> None:
-        search = _Search()
+        search = _NanSearch()
         self._searches.append(search)
         if self._check_nan:
             add_observer(search)
@@ -74,17 +74,17 @@ class set_detect_anomaly(detect_anomaly):
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
-        self._before = [o for o in observers() if isinstance(o, _Search)]
+        self._before = [o for o in observers() if isinstance(o, _NanSearch)]
         for search in self._before:
             remove_observer(search)
         if mode and check_nan:
-            add_observer(_Search())
+            add_observer(_NanSearch())
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *problem: object) -> None:
-        for search in [o for o in observers() if isinstance(o, _Search)]:
+        for search in [o for o in observers() if isinstance(o, _NanSearch)]:
             remove_observer(search)
         for search in self._before:
             add_observer(search)
@@ -97,4 +97,4 @@ def is_anomaly_enabled() -> bool:
     ...     genesis.autograd.anomaly.is_anomaly_enabled()
     True
     """
-    return any(isinstance(o, _Search) for o in observers())
+    return any(isinstance(o, _NanSearch) for o in observers())

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from genesis.debug.graph import RecordedGraph
-from genesis.debug.program import Flushed, Launch, LoweredProgram, Recording
+from genesis.debug.program import Flushed, LoweredProgram, Recording, TimedCall
 from genesis.ir.annotations import Attributes
 from genesis.ir.graph import Node, format_node
 from genesis.lower.build import KernelCall
@@ -90,7 +90,7 @@ def _scope(graph: RecordedGraph, index: int) -> tuple[str, ...]:
     return (*filter(None, (graph.phases.get(index), *(module.split(".") if module else [graph.note(index)]))),)
 
 
-def _times(graph: RecordedGraph, launches: Sequence[Launch], seconds: Sequence[float]) -> dict[int, float]:
+def _times(graph: RecordedGraph, launches: Sequence[TimedCall], seconds: Sequence[float]) -> dict[int, float]:
     """Node -> its seconds: those of its launch, shared by the work of the launch's nodes."""
     times: dict[int, float] = {}
     for launch in launches:
@@ -106,7 +106,7 @@ def _work(nodes: Sequence[Node], index: int) -> int:
     return max(1, PRIMITIVES[node.op].cost) * max(node.numel, *(nodes[i].numel for i in node.inputs), 1)
 
 
-def _launch(graph: RecordedGraph, launch: Launch, seconds: Sequence[float]) -> Attributes:
+def _launch(graph: RecordedGraph, launch: TimedCall, seconds: Sequence[float]) -> Attributes:
     stage, call, share = launch
     nodes = graph.nodes
     touched = [nodes[value].nbytes for value in dict.fromkeys(chain(call.reads, call.writes))]

@@ -34,7 +34,7 @@ class KernelView(NamedTuple):
     writes: tuple[str, ...]
 
 
-class Launch(NamedTuple):
+class TimedCall(NamedTuple):
     """A kernel, product or host call: its stage's number, and its share of the stage's time by the cost model."""
 
     stage: int
@@ -60,7 +60,7 @@ class LoweredProgram:
     Attributes:
         kernels: a KernelView per kernel, in the order they first run.
         instructions: a line of text per call of a stage.
-        launches: a Launch for each kernel, product and host call, in order.
+        launches: a TimedCall for each kernel, product and host call, in order.
         sources: the functions that a GPU launches, as text, each once; empty on the CPU, whose kernels go directly to LLVM.
         refused: why no CUDA graph can contain the launches; empty if one can.
         arena_bytes: the memory of all temporaries.
@@ -115,10 +115,10 @@ class LoweredProgram:
         return KernelView(name, source, tuple(nodes[i].op for i in first.nodes), reads, writes)
 
 
-def _launches(plan: Plan, number: int, stage: Stage) -> list[Launch]:
+def _launches(plan: Plan, number: int, stage: Stage) -> list[TimedCall]:
     calls = [part for call in stage for part in parts(call)]
     costs = [estimate(plan.lowered.nodes, [call], plan.lowered.target).seconds for call in calls]
-    return [Launch(number, call, cost / sum(costs)) for call, cost in zip(calls, costs, strict=True)]
+    return [TimedCall(number, call, cost / sum(costs)) for call, cost in zip(calls, costs, strict=True)]
 
 
 def instruction(plan: Plan, call: Call) -> str:

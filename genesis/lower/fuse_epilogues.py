@@ -30,7 +30,7 @@ def fuse_epilogues(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Coll
     """The stages with epilogues."""
     if not any(isinstance(call, Product) and _has_whole_rows(nodes, call) for stage in stages for call in stage):
         return [*stages]
-    search = _Search(nodes, stages, outputs)
+    search = _EpilogueSearch(nodes, stages, outputs)
     result: list[list[Call]] = []
     for number, stage in enumerate(stages):
         left = [call for call in stage if id(call) not in search.moved]
@@ -69,7 +69,7 @@ class _Use(NamedTuple):
     call: Call
 
 
-class _Search:
+class _EpilogueSearch:
     """The search for calls that may follow products; `moved` are the ids of those that do."""
 
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> None:

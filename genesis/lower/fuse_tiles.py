@@ -40,7 +40,7 @@ FLOPS = 32  # of a product in a cycle
 
 def fuse_tiles(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> list[Stage]:
     """The stages, with loops instead of chains where that pays."""
-    search = _Search(nodes, stages, outputs, target)
+    search = _LoopSearch(nodes, stages, outputs, target)
     result: list[Stage] = []
     at = 0
     while at < len(stages):
@@ -79,7 +79,7 @@ class _Found(NamedTuple):
     loop: Loop
 
 
-class _Search:
+class _LoopSearch:
     """The search for loops in the stages of a graph."""
 
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
+from typing import NamedTuple
 
 from genesis.ir.graph import Node
 from genesis.lower.group import Choice, Decisions, Group
@@ -22,8 +23,32 @@ MOST_SINGLES = 8  # inputs of a single number recomputed before each loop that r
 LANES = 12
 # How much more an element costs that many rows read, each of which would compute it again.
 ROWS = 8
-Recipe = tuple[int, set[int]]  # of a value: its operations, and the values it is computed from
 TRAFFIC = 8  # bytes to write and read an element of float32
+
+
+class Recomputed(NamedTuple):
+    """An elementwise value: its operations, and the values with memory that it is computed from."""
+
+    cost: int
+    sources: set[int]
+
+
+class Readers(NamedTuple):
+    """What reads values.
+
+    Attributes:
+        in_memory: values that must have memory: outputs, and what products, host calls and gathers read.
+        outside: values that groups other than their own read, with these groups.
+        shortest_row: of values read once a row, the length of the shortest.
+        repeated: values of which several rows read the same elements.
+        put_parts: values that the kernel computes which puts them into a part of another.
+    """
+
+    in_memory: set[int]
+    outside: dict[int, set[int]]
+    shortest_row: dict[int, int]
+    repeated: set[int]
+    put_parts: set[int]
 
 
 def materialize(
@@ -35,8 +60,9 @@ def materialize(
     An elementwise value is recomputed if that is cheap and reads no more than it saves. The other groups then read its inputs
     instead, which need memory in turn.
     """
-    found, outside, alone, repeated, put_parts = _must(nodes, outputs, group_of, bases)
-    recipe: dict[int, Recipe] = {}  # of elementwise values
+    read = _readers(nodes, outputs, group_of, bases)
+    found, outside = read.in_memory, read.outside
+    computed: dict[int, Recomputed] = {}  # elementwise values
     for index, node in enumerate(nodes):
         if index not in group_of:
             continue
@@ -44,14 +70,15 @@ def materialize(
         if row.kind != "elementwise":
             found |= {index} & outside.keys()
             continue
-        recipe[index] = cost, sources = _recipe(nodes, index, found, recipe, group_of, bases)
-        if index in put_parts and index not in found:
+        computed[index] = cost, sources = _recomputed(nodes, index, found, computed, group_of, bases)
+        if index in read.put_parts and index not in found:
             found |= {s for s in sources if s in group_of and PRIMITIVES[nodes[s].op].kind != "gather"}
         if index in outside and index not in found:
             # A broadcast source is smaller at any batch size, so no choice depends on that size.
             size = node.numel
             large = sum([nodes[s].numel >= size for s in sources])
-            each = cost * (LANES if cost * LANES >= alone.get(index, inf) else ROWS if index in repeated else 1)
+            is_row = cost * LANES >= read.shortest_row.get(index, inf)
+            each = cost * (LANES if is_row else ROWS if index in read.repeated else 1)
             # A single number is recomputed before a loop, which takes less than a launch; not a draw or a sum of many.
             # What may fail is computed once: after it nothing fails, so updates may follow in place.
             kept = (row.fault is not None and len(outside[index]) > 1) or (
@@ -62,36 +89,30 @@ def materialize(
     return found
 
 
-def _recipe(
-    nodes: Sequence[Node], index: int, found: Collection[int], recipe: Mapping[int, Recipe], group_of: Mapping[int, Group],
-    bases: Sequence[int],
-) -> Recipe:
+def _recomputed(
+    nodes: Sequence[Node], index: int, found: Collection[int], computed: Mapping[int, Recomputed],
+    group_of: Mapping[int, Group], bases: Sequence[int],
+) -> Recomputed:
     """The cost of an elementwise value, and the values with memory that it is computed from."""
     cost, sources = PRIMITIVES[nodes[index].op].cost, set[int]()
     for i in nodes[index].inputs:
         base = bases[i]
-        made = None if base in found else recipe.get(base)
+        made = None if base in found else computed.get(base)
         if made is not None:
-            cost += made[0]
-            sources |= made[1]
+            cost += made.cost
+            sources |= made.sources
         elif base in group_of or nodes[base].op == "input":
             sources.add(base)
         else:
             cost += PRIMITIVES[nodes[base].op].cost
-    return cost, sources
+    return Recomputed(cost, sources)
 
 
-def _must(
+def _readers(
     nodes: Sequence[Node], outputs: Sequence[int], group_of: Mapping[int, Group], bases: Sequence[int]
-) -> tuple[set[int], dict[int, set[int]], dict[int, int], set[int], set[int]]:
-    """Five results: the values that must have memory (outputs, and what products, host calls and gathers read); values that
-    groups other than their own read, with these groups; for those read once a row, the shortest row's length; values of which
-    several rows read the same elements; and values that the kernel computes which puts them into a part of another."""
-    found = {bases[o] for o in outputs if bases[o] in group_of}
-    outside: dict[int, set[int]] = {}
-    alone: dict[int, int] = {}
-    repeated: set[int] = set()
-    put_parts: set[int] = set()
+) -> Readers:
+    found, outside, shortest_row, repeated, put_parts = read = Readers(
+        {bases[o] for o in outputs if bases[o] in group_of}, {}, {}, set(), set())
     counts = Counter(bases[i] for node in nodes if node.op != "view" for i in node.inputs)
     for index, node in enumerate(nodes):
         op = node.op
@@ -112,12 +133,12 @@ def _must(
                 elif there is not here:
                     outside.setdefault(base, set()).add(id(here))
                     if (row := _spread(nodes[i])) > 1:
-                        alone[base] = min(row, alone.get(base, row))
+                        shortest_row[base] = min(row, shortest_row.get(base, row))
                     elif nodes[i].numel > nodes[base].numel:
                         repeated.add(base)
         if kind == "gather" and bases[node.inputs[0]] in group_of:
             found.add(bases[node.inputs[0]])
-    return found, outside, alone, repeated, put_parts
+    return read
 
 
 def _is_elementwise(node: Node) -> bool:

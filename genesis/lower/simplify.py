@@ -46,7 +46,7 @@ def resimplified(graph: Simplified) -> Simplified:
     return again._replace(origins=[graph.origins[i] for i in again.origins])
 
 
-class _Kept:
+class _NumberedNodes:
     """The nodes of a graph under construction, without duplicates, and the origin of each."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class _Kept:
 def _rewritten(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
     """One forward walk that rewrites each node by its rewritten inputs. Nodes that lose their readers stay."""
     live = live_nodes(nodes, outputs)  # a quarter of a training step's nodes are dead
-    kept = _Kept()
+    kept = _NumberedNodes()
     new_index = [-1] * len(nodes)
     moved = new_index.__getitem__
     for index, node in enumerate(nodes):
@@ -140,7 +140,7 @@ def _products_transposed(graph: Simplified, products: Collection[int], live: byt
 
     Weight gradients are such products: they then come out in the weight's layout, without a copy.
     """
-    kept = _Kept()
+    kept = _NumberedNodes()
     new_index = [-1] * len(live)
     moved = new_index.__getitem__
     for index, node in enumerate(graph.nodes):

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from genesis.ir.dtypes import float16, float32
 from genesis.ir.graph import Node, Value
 from genesis.lower.rewriting import Rewriting, Simplified
-from genesis.ops.complex_rules import RULES, Parts
 from genesis.ops.complex_primitives import complex_value, imag_value, real_value
+from genesis.ops.complex_rules import RULES, Parts
 from genesis.ops.registry import PRIMITIVES, cast
 from genesis.ops.transient import FORWARDED
 

@@ -9,8 +9,8 @@ import numpy as np
 from genesis.ir.dtypes import DType, float16, float32, float64
 from genesis.ir.errors import UnsupportedTypeError
 from genesis.ir.graph import Node, Value
-from genesis.ops.complex_rules import RULES
 from genesis.ops.complex_primitives import complex_value, conjugate, imag_value, real_value
+from genesis.ops.complex_rules import RULES
 from genesis.ops.elementwise import cos, sin
 from genesis.ops.joining import stack
 from genesis.ops.layout import Layout, contiguous_layout, select_layout

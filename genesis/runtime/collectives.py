@@ -36,7 +36,7 @@ MEETING_WORDS = 6
 Meeting = Callable[..., tuple[int, int, list[int]]]
 
 
-class Launched(NamedTuple):
+class CollectiveLaunch(NamedTuple):
     """The arguments of a collective's launches: the group's state, the collective's entry in its queue, and the rest."""
 
     state: int
@@ -144,16 +144,16 @@ class Group:
     def blocks(
         self, what: Collective, dtype: np.dtype, operand: Address, result: Address, nbytes: tuple[int, int], site: int,
         keep: list[object],
-    ) -> list[Launched]:
+    ) -> list[CollectiveLaunch]:
         """The blocks of a collective, one after the other, on memory of `nbytes` (the operand's, the result's)."""
         return [
-            self._launched(what, function, arguments, (result, operand, min(nbytes)) if copied else (), not number, site, keep)
+            self._launch(what, function, arguments, (result, operand, min(nbytes)) if copied else (), not number, site, keep)
             for number, (function, arguments, copied) in enumerate(self._calls(what, dtype, operand, result, keep))]
 
-    def _launched(
+    def _launch(
         self, what: Collective, function: str, arguments: tuple[Address, ...], copy: tuple[Address, ...], compares: bool,
         site: int, keep: list[object],
-    ) -> Launched:
+    ) -> CollectiveLaunch:
         compared = self._compared(what) if compares else []
         entry = array("q", [0]) * ir.ENTRY_WORDS
         keep.append(entry)
@@ -162,7 +162,7 @@ class Group:
             self._between[entry.buffer_info()[0]] = what.between
         if not self._library.functions[function]:
             raise CollectiveError(f"{what.op}: this MPI has no MPI_{function}; want one of version 4")
-        return Launched(self._at(0), entry.buffer_info()[0], (
+        return CollectiveLaunch(self._at(0), entry.buffer_info()[0], (
             len(compared), site, FAULT, *(copy or (self._at(0), self._at(0), 0)), *self._call(function, arguments),
             *self._comparison(what, compared, keep)))
 
@@ -182,7 +182,7 @@ class Group:
             buffers = given.buffer_info()[0], found.buffer_info()[0]
             kind, reduction = self._library.dtypes["int64"], self._library.reductions["band"]
             call = "Iallreduce", (*buffers, MEETING_WORDS, kind, reduction, self._handle)
-        launched = self._launched(what, *call, (), True, 0, keep)
+        launched = self._launch(what, *call, (), True, 0, keep)
 
         def meet(words: Sequence[int] = ()) -> tuple[int, int, list[int]]:
             for index in range(MEETING_WORDS):
@@ -207,7 +207,7 @@ class Group:
             if flag:
                 raise self.failure(what, "", flag, value, keep)
 
-    def _done(self, launched: Launched, keep: list[object]) -> tuple[int, int]:
+    def _done(self, launched: CollectiveLaunch, keep: list[object]) -> tuple[int, int]:
         """Launch it and wait; returns the flag and the value of a fault."""
         fault = (ctypes.c_int64 * 4)()
         block, kernel = launched.block(ir.STARTS | ir.AWAITS), _kernel()

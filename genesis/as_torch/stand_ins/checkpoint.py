@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import genesis
+from genesis.as_torch.stand_ins._pytree import tree_map  # noqa: F401
 from genesis.as_torch.stand_ins.overrides import TorchDispatchMode  # noqa: F401
 from genesis.as_torch.stand_ins.settings import no_effect
-from genesis.as_torch.stand_ins._pytree import tree_map  # noqa: F401
 from genesis.autograd.forward_values import ChangedError
 from genesis.ir.annotations import AnyFunction
 from genesis.tensor.handle import Tensor

@@ -8,7 +8,7 @@ from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.lower.stages import HostCall
 from genesis.runtime.collective_ir import AWAITS, STARTS
-from genesis.runtime.collectives import SYMBOL, Launched, collective_source
+from genesis.runtime.collectives import SYMBOL, CollectiveLaunch, collective_source
 from genesis.runtime.groups import GROUPS, Collective
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import Addresses, Block, NativeLaunch
@@ -28,7 +28,7 @@ def launches(nodes: Sequence[Node], call: HostCall, slots: SlotMap, addresses: A
     return [NativeLaunch(addresses[SYMBOL], [Block(block.block(how), 1)], 1) for block in blocks]
 
 
-def _blocks(node: Node, call: HostCall, slots: SlotMap) -> list[Launched]:
+def _blocks(node: Node, call: HostCall, slots: SlotMap) -> list[CollectiveLaunch]:
     [(value, layout)] = call.operands
     at, size = node.attrs, node.dtype.itemsize
     return GROUPS[at["group"]].blocks(

@@ -38,7 +38,7 @@ NATIVE: dict[str, Native] = {
     "argsort": Argsort, "kth_index": Kth, "mode_index": Mode, "nonzero_indices": Nonzero, "topk_indices": TopK,
     "csr_matmul": sparse_product, "ctc_loss": alignments, "ctc_posterior": alignments, "fft_complex": fourier,
     "fft_from_real": fourier, "fft_to_real": fourier, "linear_dynamic": int8_product, "permutation": permutation,
-    **dict.fromkeys(lapack.RECIPES, lapack),
+    **dict.fromkeys(lapack.ROUTINES, lapack),
 }
 
 

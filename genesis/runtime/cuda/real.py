@@ -183,7 +183,7 @@ class RealGpu(Gpu):
         first = words.buffer_info()[0]
         pointers = array("Q", [first + 8 * k for k in range(len(words))])
         keep = words, pointers
-        return _Kept(driver.cuLaunchKernel, function, *_three(blocks), *_three(threads), 0, self._stream,
+        return _KeepingCall(driver.cuLaunchKernel, function, *_three(blocks), *_three(threads), 0, self._stream,
                      pointers.buffer_info()[0], 0, keep=keep)
 
     def submit(self, commands: Sequence[Command], after: Command = int) -> None:
@@ -220,7 +220,7 @@ class RealGpu(Gpu):
 
     def captured(self, commands: Sequence[Command]) -> Command:
         instance = uninterrupted(self._instance, commands)  # an interrupt would leave the stream capturing
-        return _Kept(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
+        return _KeepingCall(driver.cuGraphLaunch, instance.handle, self._stream, keep=instance)
 
     def _instance(self, commands: Sequence[Command]) -> Owned:
         with self._context:
@@ -240,12 +240,12 @@ def _three(extents: Sequence[int]) -> tuple[int, ...]:
     return (*extents, 1, 1)[:3]
 
 
-class _Kept(partial):
+class _KeepingCall(partial):
     """A call that keeps alive what it needs."""
 
     keep: object
 
-    def __new__(cls, function: AnyFunction, *arguments: object, keep: object) -> _Kept:
+    def __new__(cls, function: AnyFunction, *arguments: object, keep: object) -> _KeepingCall:
         made = super().__new__(cls, function, *arguments)
         made.keep = keep
         return made

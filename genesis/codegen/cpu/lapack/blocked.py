@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from genesis.codegen.cpu.lapack.recipe import BatchPointer, Recipe
+from genesis.codegen.cpu.lapack.routine import BatchPointer, Routine
 from genesis.codegen.cpu.lapack.tiles import tile_of
 from genesis.codegen.cpu.tiling import second_cache_bytes
 from genesis.ir.dtypes import DType
@@ -46,7 +46,7 @@ def fits_cache(dtype: DType, batch: int, rows: int, columns: int) -> bool:
     return padded_bytes * (ALONE if batch == 1 else IN_BATCHES) <= second_cache_bytes()
 
 
-def _parts(r: Recipe, first: int, end: int, *, concurrent: bool = False, most: int = 1 << 30) -> Iterator[tuple[int, int]]:
+def _parts(r: Routine, first: int, end: int, *, concurrent: bool = False, most: int = 1 << 30) -> Iterator[tuple[int, int]]:
     """A stage for lines `first` to `end`, or more parts of the present one if `concurrent`: the range of each part."""
     count = min(2 * -(-(end - first) // PAIR), most)
     width = max(1, -(-(end - first) // max(1, count)))
@@ -62,7 +62,7 @@ class Reflections:
     wanted, else of the last two.
     """
 
-    def __init__(self, r: Recipe, shape: tuple[int, int], count: int, *, wants_q: bool) -> None:
+    def __init__(self, r: Routine, shape: tuple[int, int], count: int, *, wants_q: bool) -> None:
         self.r, self.shape, self.count = r, shape, count
         (m, n), self.adjoint = shape, "C" if r.dtype.is_complex else "T"
         self.stored = -(-count // PANEL) * PANEL if wants_q else 2 * PANEL
@@ -132,7 +132,7 @@ class Reflections:
             r.copy_columns(mine, r.out.at(start * r.size), (m, end - start), row=columns)
 
 
-def least_squares(r: Recipe, m: int, n: int) -> None:
+def least_squares(r: Routine, m: int, n: int) -> None:
     """Solve for a matrix of full rank, which ends its work; later steps run for other matrices only.
 
     Without exchanges of columns, half of the work is matrix products; with them, it is products of a matrix and a vector.
@@ -156,7 +156,7 @@ def least_squares(r: Recipe, m: int, n: int) -> None:
     r.step("end_below", greatest[0], least[0], greatest[1], least[1], r.constant(bound * bound))
 
 
-def _lengths(r: Recipe, routine: str, order: str, triangle: BatchPointer, m: int, n: int) -> tuple[BatchPointer, BatchPointer]:
+def _lengths(r: Routine, routine: str, order: str, triangle: BatchPointer, m: int, n: int) -> tuple[BatchPointer, BatchPointer]:
     """Two lengths whose product is the square of the largest singular value of a triangle of `n` columns with leading dimension
     `m`; of its inverse if the routine solves. They give the condition number that is compared with `rcond`."""
     start = np.random.default_rng(0).normal(size=n).astype(r.dtype.numpy)

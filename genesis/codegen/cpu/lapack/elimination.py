@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from genesis.codegen.cpu.lapack.kernel import LOWER
-from genesis.codegen.cpu.lapack.recipe import INT, BatchPointer, Recipe
+from genesis.codegen.cpu.lapack.routine import INT, BatchPointer, Routine
 from genesis.codegen.cpu.lapack.tiles import tile_of
 from genesis.ir.dtypes import DType
 
@@ -33,7 +33,7 @@ def is_shared(op: str, work: int) -> bool:
 class Factors:
     """L and U of a matrix of `shape`, with leading dimension `row`; the pivots; and which pivot is 0."""
 
-    def __init__(self, r: Recipe, shape: tuple[int, int]) -> None:
+    def __init__(self, r: Routine, shape: tuple[int, int]) -> None:
         self.r, self.shape, self.tile = r, shape, tile_of(r.dtype.name)
         m, n = shape
         self.shares = r.batch == 1 and r.workers > 1
@@ -155,13 +155,13 @@ def padded(n: int, lanes: int) -> int:
     return -(-n // lanes) * lanes | lanes
 
 
-def strip(r: Recipe, rows: int) -> BatchPointer:
+def strip(r: Routine, rows: int) -> BatchPointer:
     """Memory of each worker for a strip of a tile's columns."""
     tile = tile_of(r.dtype.name)
     return r.scratch((rows + tile.rows) * tile.columns)
 
 
-def solve_triangular(r: Recipe, n: int, width: int, *, upper: bool, unit: bool) -> None:
+def solve_triangular(r: Routine, n: int, width: int, *, upper: bool, unit: bool) -> None:
     """Solve for a triangle, into the output; for an upper one from its last row on."""
     (a, b), room = r.operands, strip(r, n)
     shares = r.batch == 1 and r.workers > 1
@@ -177,7 +177,7 @@ def solve_triangular(r: Recipe, n: int, width: int, *, upper: bool, unit: bool) 
         r.step("substitute", triangle, first, room, n, sign * n, sign, sign * width, columns, int(unit), 0)
 
 
-def cholesky(r: Recipe, n: int) -> BatchPointer:
+def cholesky(r: Routine, n: int) -> BatchPointer:
     """The lower Cholesky factor of a matrix, into the output; returns the first pivot that is not positive.
 
     It is the transpose of U in U^T U. A panel's rows of U are solved for with the triangle on its diagonal, a strip of columns

@@ -12,7 +12,7 @@ from genesis.codegen.cpu.lapack import kernel
 from genesis.codegen.cpu.lapack.blocked import Reflections, fits_cache, is_blocked, least_squares
 from genesis.codegen.cpu.lapack.elimination import Factors, cholesky, is_eliminated, is_shared, padded, solve_triangular
 from genesis.codegen.cpu.lapack.kernel import LOWER, UPPER
-from genesis.codegen.cpu.lapack.recipe import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, BatchPointer, Recipe
+from genesis.codegen.cpu.lapack.routine import IWORK, LIWORK, LRWORK, LWORK, RWORK, WORK, Argument, BatchPointer, Routine
 from genesis.codegen.cpu.lapack.routines import LETTERS, blas_threads
 from genesis.codegen.cpu.lapack.tiles import tile_of
 from genesis.codegen.cpu.tiling import second_cache_bytes
@@ -59,8 +59,8 @@ def launches(
     is_parted = is_shared(node.op, work) if eliminates else is_blocked(node.op, nodes[value].dtype, batch, rows, columns)
     items = threads if batch == 1 and is_parted else batch
     workers = min(threads, items) if batch * (work + OVERHEAD) > PARALLEL_COST else 1
-    recipe = Recipe(nodes, call, slots, workers)
-    RECIPES[node.op](recipe, rows, columns)
+    routine = Routine(nodes, call, slots, workers)
+    ROUTINES[node.op](routine, rows, columns)
     limits = blas_threads()
     most = FIXED if are_deterministic_algorithms_enabled() else threads
     blas = most if workers == 1 and work >= BY_BLAS else 1
@@ -69,7 +69,7 @@ def launches(
         NativeLaunch(addresses[symbol], [
             Block((tuple(steps), len(steps), blas, *limits, FAULT, call.node), batch) for steps in parts if steps
         ], workers)
-        for parts in recipe.stages if any(parts)
+        for parts in routine.stages if any(parts)
     ]
 
 
@@ -81,7 +81,7 @@ def _is_taken(nodes: Sequence[Node], call: HostCall) -> bool:
 
 
 # ---- elimination ----
-def _eliminated(r: Recipe, lu: BatchPointer, n: int) -> BatchPointer:
+def _eliminated(r: Routine, lu: BatchPointer, n: int) -> BatchPointer:
     """Factor the transpose of the first operand into `lu`; returns the pivots."""
     pivots = r.integers(n)
     r.copy(r.operands[0], lu, (n, n))
@@ -91,7 +91,7 @@ def _eliminated(r: Recipe, lu: BatchPointer, n: int) -> BatchPointer:
     return pivots
 
 
-def _factors(r: Recipe, n: int) -> Factors:
+def _factors(r: Routine, n: int) -> Factors:
     factors = Factors(r, (n, n))
     factors.factor(r.operands[0], wants_l=r.node.op in ("inv", "solve"))
     if r.node.op in ("inv", "solve"):
@@ -99,7 +99,7 @@ def _factors(r: Recipe, n: int) -> Factors:
     return factors
 
 
-def _inv(r: Recipe, n: int, _: int) -> None:
+def _inv(r: Routine, n: int, _: int) -> None:
     if is_eliminated(r.dtype, "inv"):
         _factors(r, n).invert()
         return
@@ -108,7 +108,7 @@ def _inv(r: Recipe, n: int, _: int) -> None:
     r.step("tidy", r.out, n * n)
 
 
-def _solve(r: Recipe, n: int, _: int) -> None:
+def _solve(r: Routine, n: int, _: int) -> None:
     width = r.node.shape[-1]
     if is_eliminated(r.dtype, "solve"):
         _factors(r, n).solve(r.operands[1], width)
@@ -122,7 +122,7 @@ def _solve(r: Recipe, n: int, _: int) -> None:
         r.copy_columns(right, r.out, (n, width))
 
 
-def _determinant(r: Recipe, n: int, _: int) -> None:
+def _determinant(r: Routine, n: int, _: int) -> None:
     if is_eliminated(r.dtype, r.node.op):
         factors = _factors(r, n)
         factors.after()
@@ -133,7 +133,7 @@ def _determinant(r: Recipe, n: int, _: int) -> None:
     r.step("logarithm" if r.node.op == "slogdet" else "product", data, pivots, r.out, n, (row + 1) * r.size)
 
 
-def _lu_factor(r: Recipe, m: int, n: int) -> None:
+def _lu_factor(r: Routine, m: int, n: int) -> None:
     k = min(m, n)
     if is_eliminated(r.dtype, "lu_factor_ex"):
         factors = Factors(r, (m, n))
@@ -154,7 +154,7 @@ def _lu_factor(r: Recipe, m: int, n: int) -> None:
 
 
 # ---- triangles ----
-def _solve_triangular(r: Recipe, n: int, _: int) -> None:
+def _solve_triangular(r: Routine, n: int, _: int) -> None:
     """Solve T x = b by BLAS, which sees the transposes: x^T T^T = b^T."""
     a, b = r.operands
     width, attrs = r.node.shape[-1], r.node.attrs
@@ -166,7 +166,7 @@ def _solve_triangular(r: Recipe, n: int, _: int) -> None:
     r.blas("trsm", "R", triangle, "N", diagonal, width, n, 1.0, a, n, r.out, width)
 
 
-def _cholesky(r: Recipe, n: int, _: int) -> None:
+def _cholesky(r: Routine, n: int, _: int) -> None:
     """The lower factor: by LAPACK, the transpose of the upper one of the transpose, where more than one thread pays."""
     if is_eliminated(r.dtype, "cholesky_ex") and n**3 < BY_BLAS:
         info = cholesky(r, n)
@@ -179,7 +179,7 @@ def _cholesky(r: Recipe, n: int, _: int) -> None:
 
 
 # ---- orthogonal factors ----
-def _qr(r: Recipe, m: int, n: int) -> None:
+def _qr(r: Routine, m: int, n: int) -> None:
     k = min(m, n)
     inner = m if r.node.attrs["complete"] else k
     if is_blocked("qr", r.dtype, r.batch, m, n):
@@ -208,14 +208,14 @@ def _qr(r: Recipe, m: int, n: int) -> None:
     r.copy_columns(data, r.out, (m, inner))
 
 
-def _geqrf(r: Recipe, m: int, n: int) -> None:
+def _geqrf(r: Routine, m: int, n: int) -> None:
     data, scales = r.scratch(m * n), r.out.at(m * n * r.size)
     r.copy(r.operands[0], data, (m, n), transposes=True)
     r.call("geqrf", m, n, data, m, scales, WORK, LWORK)
     r.copy_columns(data, r.out, (m, n))
 
 
-def _least_squares(r: Recipe, m: int, n: int) -> None:
+def _least_squares(r: Routine, m: int, n: int) -> None:
     if is_blocked("least_squares", r.dtype, r.batch, m, n):
         least_squares(r, m, n)
     a, b = r.operands
@@ -235,7 +235,7 @@ def _least_squares(r: Recipe, m: int, n: int) -> None:
 
 
 # ---- eigenvalues, singular values ----
-def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callable[[], None]]:
+def _values(r: Routine, count: int, first: int = 0) -> tuple[BatchPointer, Callable[[], None]]:
     """The memory for a routine's real values from number `first` on, and the step that widens them into the result."""
     there = r.out.at(first * r.size)
     if not r.dtype.is_complex:
@@ -244,7 +244,7 @@ def _values(r: Recipe, count: int, first: int = 0) -> tuple[BatchPointer, Callab
     return reals, lambda: r.step("reals", reals, there, count)
 
 
-def _eigvalsh(r: Recipe, n: int, _: int) -> None:
+def _eigvalsh(r: Routine, n: int, _: int) -> None:
     """The eigenvalues of the tridiagonal form; those of larger or complex matrices by LAPACK alone."""
     row = padded(n, tile_of(r.dtype.name).lanes) if is_reflected(r.dtype, "eigvalsh") else 0
     if not row or n * row * r.size > second_cache_bytes():
@@ -257,7 +257,7 @@ def _eigvalsh(r: Recipe, n: int, _: int) -> None:
     r.step("rescale", r.out, factor, n)
 
 
-def _eigh(r: Recipe, n: int, _: int) -> None:
+def _eigh(r: Routine, n: int, _: int) -> None:
     data, vectors = r.scratch(n * n), r.node.op == "eigh"
     triangle: str = r.node.attrs["UPLO"]
     values, move = _values(r, n)
@@ -272,7 +272,7 @@ def _eigh(r: Recipe, n: int, _: int) -> None:
         r.copy_columns(data, r.out.at(n * r.size), (n, n))
 
 
-def _svd(r: Recipe, m: int, n: int) -> None:
+def _svd(r: Routine, m: int, n: int) -> None:
     k, full = min(m, n), r.node.attrs["full"]
     rows, columns = (m, n) if full else (k, k)  # vectors on the left, and on the right
     data, left, right = r.scratch(m * n), r.scratch(m * rows), r.scratch(columns * n)
@@ -284,7 +284,7 @@ def _svd(r: Recipe, m: int, n: int) -> None:
     r.copy_columns(right, r.out.at((m * rows + k) * r.size), (columns, n))
 
 
-def _svdvals(r: Recipe, m: int, n: int) -> None:
+def _svdvals(r: Routine, m: int, n: int) -> None:
     """The transpose has the same singular values."""
     data, none = r.scratch(m * n), r.scratch(1)
     values, move = _values(r, min(m, n))
@@ -294,7 +294,7 @@ def _svdvals(r: Recipe, m: int, n: int) -> None:
 
 
 def _singular(
-    r: Recipe, job: str, shape: tuple[int, int], data: BatchPointer, values: BatchPointer, left: BatchPointer,
+    r: Routine, job: str, shape: tuple[int, int], data: BatchPointer, values: BatchPointer, left: BatchPointer,
     right: BatchPointer, columns: int,
 ) -> None:
     (m, n), k = shape, min(shape)
@@ -303,7 +303,7 @@ def _singular(
     r.step("check", r.call("gesdd", job, m, n, data, m, values, *vectors, WORK, LWORK, *reals, r.integers(8 * k)))
 
 
-RECIPES: dict[str, Callable[[Recipe, int, int], None]] = {
+ROUTINES: dict[str, Callable[[Routine, int, int], None]] = {
     "inv": _inv, "solve": _solve, "det": _determinant, "slogdet": _determinant, "lu_factor_ex": _lu_factor,
     "solve_triangular": _solve_triangular, "cholesky_ex": _cholesky, "qr": _qr, "geqrf": _geqrf,
     "least_squares": _least_squares, "eigh": _eigh, "eigvalsh": _eigvalsh, "svd": _svd, "svdvals": _svdvals,

@@ -52,7 +52,7 @@ Argument = BatchPointer | Workspace | int | float | str
 Part = list[tuple[BlockWord, ...]]  # steps, in order
 
 
-class Recipe:
+class Routine:
     """The program that runs on each matrix of a call: stages in order, each of parts that run in parallel."""
 
     def __init__(self, nodes: Sequence[Node], call: HostCall, slots: SlotMap, workers: int) -> None:
