@@ -1,9 +1,7 @@
 """The runtime's calls to the operating system, from Python; `system_ir` has those from machine code.
 
-Nothing else in the runtime names a system. There are two forms. On POSIX systems memory, threads and locks are the C
-library's, and Linux alone gives placement, huge pages and locks of open files. The portable form takes memory, threads and
-locks from CPython, which has them on every system, and goes without the rest. It is used elsewhere, and with
-GENESIS_PORTABLE=1. A port is these two files.
+Nothing else in the runtime names a system. Memory, threads, locks and the clock are CPython's, which has them on every system.
+Linux alone gives placement, huge pages and locks of open files; with GENESIS_PORTABLE=1 they are not used.
 """
 
 from __future__ import annotations
@@ -23,8 +21,7 @@ from collections.abc import Callable, Iterator
 if sys.platform != "win32":
     import fcntl
 
-IS_PORTABLE = os.name != "posix" or os.environ.get("GENESIS_PORTABLE") == "1"
-IS_LINUX = sys.platform == "linux" and not IS_PORTABLE
+IS_LINUX = sys.platform == "linux" and os.environ.get("GENESIS_PORTABLE") != "1"
 IS_ARM = platform.machine().lower() in ("aarch64", "arm64")
 HAS_DIRECTORY_DESCRIPTORS = os.open in os.supports_dir_fd  # files can be opened relative to a directory that is open
 CAN_POLL_PIPES = hasattr(select, "poll")  # on Windows, `select` knows sockets alone
@@ -46,15 +43,9 @@ for _name in ("PyThread_release_lock", "PyThread_free_lock", "PyMem_RawFree"):
     getattr(python, _name).restype = None
 ctypes.pythonapi.PyThread_start_new_thread.restype = ctypes.c_ulong
 ctypes.pythonapi.PyThread_start_new_thread.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-if not IS_PORTABLE:
+if IS_LINUX:
     _libc = ctypes.CDLL(None)
-    _libc.posix_memalign.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t]
     _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    _libc.pthread_create.argtypes = [ctypes.c_void_p] * 4
-    for _name in ("free", "pthread_detach", "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_broadcast"):
-        getattr(_libc, _name).argtypes = [ctypes.c_void_p]
-    for _name in ("pthread_mutex_init", "pthread_cond_init"):
-        getattr(_libc, _name).argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 
 
 # ---- processors and memory ----
@@ -74,10 +65,6 @@ def machine_memory() -> int:
 
 def allocate(nbytes: int, alignment: int) -> int:
     """The address of new memory, which `free` gives back; 0 where there is none. `alignment` is a power of two."""
-    if not IS_PORTABLE:
-        address = ctypes.c_void_p()
-        refused = _libc.posix_memalign(ctypes.byref(address), alignment, nbytes)
-        return 0 if refused else address.value or 0
     start = python.PyMem_RawMalloc(nbytes + alignment + 8)
     if not start:
         return 0
@@ -88,10 +75,7 @@ def allocate(nbytes: int, alignment: int) -> int:
 
 def free(address: int) -> None:
     """Give memory back that `allocate` returned."""
-    if IS_PORTABLE:
-        python.PyMem_RawFree(ctypes.c_size_t.from_address(address - 8).value)
-    else:
-        _libc.free(address)
+    python.PyMem_RawFree(ctypes.c_size_t.from_address(address - 8).value)
 
 
 def want_huge_pages(address: int, nbytes: int) -> None:
@@ -104,13 +88,7 @@ def want_huge_pages(address: int, nbytes: int) -> None:
 def start_thread(body: int, argument: int) -> bool:
     """Start a thread that runs a native function of one word; False if the system refuses."""
     with _signals_blocked():
-        if IS_PORTABLE:
-            return bool(ctypes.pythonapi.PyThread_start_new_thread(body, argument) != _NO_THREAD)
-        thread = ctypes.c_void_p()
-        if _libc.pthread_create(ctypes.byref(thread), None, body, argument):
-            return False
-        _libc.pthread_detach(thread)
-        return True
+        return bool(ctypes.pythonapi.PyThread_start_new_thread(body, argument) != _NO_THREAD)
 
 
 @contextlib.contextmanager
@@ -127,43 +105,28 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def make_mutex(address: int) -> None:
-    if IS_PORTABLE:
-        if not (lock := python.PyThread_allocate_lock()):
-            raise MemoryError("no memory for a lock")
-        ctypes.c_void_p.from_address(address).value = lock
-    else:
-        _libc.pthread_mutex_init(address, None)
+    if not (lock := python.PyThread_allocate_lock()):
+        raise MemoryError("no memory for a lock")
+    ctypes.c_void_p.from_address(address).value = lock
 
 
 def make_condition(address: int) -> None:
-    if IS_PORTABLE:
-        ctypes.c_void_p.from_address(address).value = None  # nobody sleeps
-    else:
-        _libc.pthread_cond_init(address, None)
+    ctypes.c_void_p.from_address(address).value = None  # nobody sleeps
 
 
 @contextlib.contextmanager
 def locked(mutex: int) -> Iterator[None]:
     """Hold the mutex at an address."""
-    if IS_PORTABLE:
-        lock = ctypes.c_void_p.from_address(mutex).value
-        python.PyThread_acquire_lock(lock, 1)
-    else:
-        _libc.pthread_mutex_lock(mutex)
+    lock = ctypes.c_void_p.from_address(mutex).value
+    python.PyThread_acquire_lock(lock, 1)
     try:
         yield
     finally:
-        if IS_PORTABLE:
-            python.PyThread_release_lock(lock)
-        else:
-            _libc.pthread_mutex_unlock(mutex)
+        python.PyThread_release_lock(lock)
 
 
 def wake_all(condition: int) -> None:
     """Wake the threads that sleep on a condition, whose mutex is held."""
-    if not IS_PORTABLE:
-        _libc.pthread_cond_broadcast(condition)
-        return
     first = ctypes.c_void_p.from_address(condition)
     while sleeper := first.value:
         first.value = ctypes.c_void_p.from_address(sleeper).value

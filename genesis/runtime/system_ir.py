@@ -4,8 +4,8 @@
     void read_clock({seconds, nanoseconds}), rest(nanoseconds)
     i64 processor(), void make_room(processor), i64 thread(), void place_workers(team, helpers, processor)
 
-`system` describes the two forms. In the portable one a mutex is the address of a CPython lock, and a condition the list of
-sleeping threads, each with its own lock. `sleep` may wake spuriously: callers check again.
+A mutex is the address of a CPython lock, and a condition the list of sleeping threads, each with its own lock. `sleep` may
+wake spuriously: callers check again.
 
 Placement is Linux' alone: a system may wake a worker on the caller's own processor, where the two alternate for milliseconds:
 every sum then took one thread's time. So the caller bars sleeping workers from its processor while it wakes them, and a worker
@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import platform
 import sys
-import time
 
-from genesis.runtime.system import IS_ARM, IS_LINUX, IS_PORTABLE
+from genesis.runtime.system import IS_ARM, IS_LINUX
 
 # An instruction for loops that wait for another thread's word.
 if IS_ARM:
@@ -30,21 +29,7 @@ else:
 
 _GETTID = 178 if IS_ARM else 186  # the system call; C libraries have it since lately
 
-
-def _calling(name: str, function: str, *parameters: str) -> str:
-    """The function `name` of pointers: it calls a function of the C library, and drops its answer."""
-    given = ", ".join(f"ptr %{parameter}" for parameter in parameters)
-    return (f"define internal void @{name}({given}) {{\n  call i32 @{function}({given})\n  ret void\n}}\n"
-            f"declare i32 @{function}({', '.join(['ptr'] * len(parameters))})\n")
-
-
-_POSIX_LOCKS = "\n".join([
-    _calling("lock", "pthread_mutex_lock", "mutex"), _calling("unlock", "pthread_mutex_unlock", "mutex"),
-    _calling("sleep", "pthread_cond_wait", "condition", "mutex"), _calling("wake", "pthread_cond_signal", "condition"),
-    _calling("wake_all", "pthread_cond_broadcast", "condition"),
-])
-
-_PORTABLE_LOCKS = """
+_LOCKS = """
 %sleeper = type { ptr, ptr }                      ; the next one, and the lock that it waits for
 
 define internal void @lock(ptr %mutex) {
@@ -102,14 +87,7 @@ look:
 }
 """
 
-_POSIX_CLOCK = """
-define internal void @read_clock(ptr %time) {
-  call i32 @clock_gettime(i32 CLOCK, ptr %time)
-  ret void
-}
-"""
-
-_PORTABLE_CLOCK = """
+_CLOCK = """
 define internal void @read_clock(ptr %time) {
   NOW
   %seconds = sdiv i64 %now, 1000000000
@@ -120,18 +98,8 @@ define internal void @read_clock(ptr %time) {
 }
 """
 
-_POSIX_REST = """
-define internal void @rest(i64 %nanoseconds) {
-  %time = alloca [2 x i64]
-  store i64 0, ptr %time
-  store i64 %nanoseconds, ptr %time[1]
-  call i32 @nanosleep(ptr %time, ptr null)
-  ret void
-}
-"""
-
 # Sleep: wait for a lock that is never released.
-_PORTABLE_REST = """
+REST = """
 define internal void @rest(i64 %nanoseconds) {
   %lock = call ptr @PyThread_allocate_lock() else ret void
   %microseconds = udiv i64 %nanoseconds, 1000
@@ -218,16 +186,13 @@ define internal void @place_workers(ptr %team, i64 %helpers, i64 %taken) { ret v
 
 def _clock() -> str:
     """The clock of `time.monotonic_ns`."""
-    if not IS_PORTABLE:
-        return _POSIX_CLOCK.replace("CLOCK", str(time.CLOCK_MONOTONIC))
     if sys.version_info < (3, 13):
-        return _PORTABLE_CLOCK.replace("NOW", "%now = call i64 @_PyTime_GetMonotonicClock()") + (
+        return _CLOCK.replace("NOW", "%now = call i64 @_PyTime_GetMonotonicClock()") + (
             "declare i64 @_PyTime_GetMonotonicClock()\n")
     read = "%at = alloca i64\n  call i32 @PyTime_MonotonicRaw(ptr %at)\n  %now = load i64, ptr %at"
-    return _PORTABLE_CLOCK.replace("NOW", read) + "declare i32 @PyTime_MonotonicRaw(ptr)\n"
+    return _CLOCK.replace("NOW", read) + "declare i32 @PyTime_MonotonicRaw(ptr)\n"
 
 
-LOCKS = (_PORTABLE_LOCKS if IS_PORTABLE else _POSIX_LOCKS) + _DECLARE_PAUSE
+LOCKS = _LOCKS + _DECLARE_PAUSE
 CLOCK = _clock()
-REST = _PORTABLE_REST if IS_PORTABLE else _POSIX_REST
 PLACEMENT = _PLACEMENT.replace("GETTID", str(_GETTID)) if IS_LINUX else _NO_PLACEMENT
