@@ -251,7 +251,6 @@ NAMES: dict[str, Any] = {
         "per_tensor_affine", "per_tensor_symmetric")},
     **{f"torch{path}.FloatFunctional": quantized.FloatFunctional for path in (
         ".nn.quantized", ".ao.nn.quantized", ".nn.quantized.modules.functional_modules")},
-    **stand_ins.datapipes.NAMES,
     **{f"torch.{name}": function for name, function in stand_ins.foreach.FOREACH.items()},
     **{f"torch.nn.modules.{path}": kind for path, kind in stand_ins.nn.BASES.items()},
     **{f"torch.fx.graph_module.{name}": getattr(fx.graph_module, name) for name in (

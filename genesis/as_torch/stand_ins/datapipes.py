@@ -157,8 +157,3 @@ def _loader_like(loader: Any) -> DataLoader:
     made._iterable, made._auto_collation = loader._dataset_kind == _DatasetKind.Iterable, loader._auto_collation
     made.batch_size, made.drop_last = getattr(loader, "batch_size", None), loader.drop_last
     return made
-
-
-NAMES = {f"torch.utils.data.dataloader.{kind.__name__}": kind for kind in (
-    _DatasetKind, _BaseDataLoaderIter, _SingleProcessDataLoaderIter, _MultiProcessingDataLoaderIter)}
-NAMES["torch.utils.data._DatasetKind"] = _DatasetKind

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.ir.replayable import replayable_module
-from genesis.nn import functional
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter, is_lazy
-from genesis.nn.utils.parametrizations import as_matrix, norm_except_dim, output_axis, unit_vectors
+from genesis.nn.utils.parametrizations import (
+    as_matrix, norm_except_dim, output_axis, power_method, singular_value, unit_vectors,
+)
 from genesis.tensor.handle import Tensor
-from genesis.tensor.in_place import write
 from genesis.tensor.views import detach
-from genesis.tracing.state import grad_mode
 
 __all__ = ["SpectralNorm", "WeightNorm", "remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 
@@ -148,14 +147,8 @@ class SpectralNorm(_Normed):
         weight, u, v = (getattr(module, self.name + end) for end in self.endings)
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
-            with grad_mode(False):
-                new_u, new_v, fixed = u, v, detach(matrix)
-                for _ in range(self.n_power_iterations):
-                    new_v = functional.normalize(fixed.T @ new_u, dim=0, eps=self.eps)
-                    new_u = functional.normalize(fixed @ new_v, dim=0, eps=self.eps)
-                write(u, new_u)
-                write(v, new_v)
-        result: Tensor = weight / (u.clone() * (matrix @ v.clone())).sum()
+            power_method(detach(matrix).T, v, u, self.n_power_iterations, self.eps)
+        result: Tensor = weight / singular_value(matrix, u, v)
         return result
 
 

@@ -98,16 +98,7 @@ class _SpectralNorm(Module):
             u, v = unit_vectors(matrix, eps)
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
-            self._iterate(detach(matrix), 15)
-
-    def _iterate(self, matrix: Tensor, steps: int) -> None:
-        with grad_mode(False):
-            u, v = self._u, self._v
-            for _ in range(steps):
-                u = functional.normalize(matrix @ v, dim=0, eps=self.eps)
-                v = functional.normalize(matrix.T @ u, dim=0, eps=self.eps)
-            write(self._u, u)
-            write(self._v, v)
+            power_method(detach(matrix), u, v, 15, eps)
 
     def forward(self, weight: Tensor) -> Tensor:
         """The weight, divided; in training mode after further steps."""
@@ -115,8 +106,8 @@ class _SpectralNorm(Module):
             return functional.normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
         if self.training:
-            self._iterate(detach(matrix), self.n_power_iterations)
-        return weight / (self._u.clone() * (matrix @ self._v.clone())).sum()
+            power_method(detach(matrix), self._u, self._v, self.n_power_iterations, self.eps)
+        return weight / singular_value(matrix, self._u, self._v)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """The value itself."""
@@ -134,6 +125,22 @@ def unit_vectors(matrix: Tensor, eps: float) -> list[Tensor]:
     """Random vectors of length 1, from which the power method starts: one of a matrix's columns, one of its rows."""
     with grad_mode(False):
         return [functional.normalize(randn(n, dtype=matrix.dtype, device=matrix.device), dim=0, eps=eps) for n in matrix.shape]
+
+
+def power_method(matrix: Tensor, u: Tensor, v: Tensor, steps: int, eps: float) -> None:
+    """Turn u, and then v, towards the singular vectors of the largest singular value, in place."""
+    with grad_mode(False):
+        new_u, new_v = u, v
+        for _ in range(steps):
+            new_u = functional.normalize(matrix @ new_v, dim=0, eps=eps)
+            new_v = functional.normalize(matrix.T @ new_u, dim=0, eps=eps)
+        write(u, new_u)
+        write(v, new_v)
+
+
+def singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    """u^T M v. The vectors are copied, as later steps write to them."""
+    return (u.clone() * (matrix @ v.clone())).sum()
 
 
 def output_axis(module: Module) -> int:
