@@ -52,14 +52,6 @@ def assign(
             hold_gradient(tensor, gradient)
 
 
-class _Tensors(NamedTuple):
-    """The tensors that a call changes."""
-
-    roots: list[Tensor]  # that are overwritten
-    graded: list[Tensor]  # with a new or a lost gradient
-    replaced: list[Tensor]  # whose new gradient may take the memory of the old one
-
-
 class ChangingProgram(HostProgram):
     """The last program of a call, the tensors that it overwrites, and its new gradients.
 
@@ -79,8 +71,10 @@ class ChangingProgram(HostProgram):
         bare = [source for source in cleared if source not in graded]
         self._recipes += [None] * len(bare)
         sources = [write.source for write in self._writes], [*graded, *bare], freed
-        self._tensors = _Tensors(*[[find(source, ()) for source in part] for part in sources]) if all(
-            source[0] == "tensor" for part in sources for source in part) else None
+        self._changes: TensorChanges | None = None
+        if all(source[0] == "tensor" for part in sources for source in part):
+            roots, tensors, self._replaced = [[find(source, ()) for source in part] for part in sources]
+            self._changes = TensorChanges([*zip(roots, self._writes, strict=True)], [*zip(tensors, self._recipes, strict=True)])
 
     def _value(self, key: tuple[int, int]) -> int:
         """The number of the value at (program, position)."""
@@ -89,24 +83,19 @@ class ChangingProgram(HostProgram):
 
     def same_changes(self) -> TensorChanges | None:
         """The changes of every call, known after a replay; None if the tensors vary."""
-        tensors, recipes = self._tensors, self._recipes
-        if tensors is None or not all(recipe is None or recipe.is_root for recipe in recipes) or any(
-            root._array.node.differentiable for root in tensors.roots
-        ):
-            return None
-        gradients = [*zip(tensors.graded, recipes, strict=True)]
-        if not all(recipe is None or tensor._is_holder for tensor, recipe in gradients):
-            return None
-        return TensorChanges([*zip(tensors.roots, self._writes, strict=True)], gradients)
+        changes = self._changes
+        is_same = changes is not None and all(
+            recipe is None or (recipe.is_root and tensor._is_holder) for tensor, recipe in changes.gradients
+        ) and not any(root._array.node.differentiable for root, _ in changes.roots)
+        return changes if is_same else None
 
     def reused(self) -> Mapping[int, Array]:
         """The arrays that results overwrite, by the number of the result's buffer: of inputs, and of replaced gradients, which
         are lost. The caller must hold one reference to the array of each overwritten tensor."""
-        tensors = self._tensors
-        if not self._reused or tensors is None:
+        if not self._reused or self._changes is None:
             return {}
         found = [find(source, ())._array for source in self._donor_sources]
-        found += self._lose_gradients(tensors.replaced)
+        found += self._lose_gradients(self._replaced)
         # The backward of an earlier trace refers to a buffer that has an origin.
         return {number: array for number, array, may_be in zip(
             self._reused, found, reusable(found, self._owners, self._sizes), strict=True)
