@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import operator
 import sys
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, SimpleNamespace
 
@@ -47,7 +46,7 @@ class Attributes(Contents):
             attributes = vars(value)
             name = self._dict_of(value)
             self._fixed_names.add(id(value))  # absent names need no further guard
-            self._keys(name, [*attributes], f"the attributes of {label}")
+            self.require_keys(name, [*attributes], f"the attributes of {label}")
             for key, item in attributes.items():
                 if isinstance(item, Tensor | Module) or isinstance(value, Described):
                     self.visit(f"{name}[{key!r}]", item, f"{label}.{key}")
@@ -64,7 +63,6 @@ class Attributes(Contents):
         if isinstance(value, ModuleType):
             if self.seen.is_dynamic or id(value) in self._guarded_whole:
                 names, found = self.constant(vars(value)), self.constant([*vars(value).values()])
-                self.constants["is_not"] = operator.is_not
                 self.fail_if(f"len({names}) != {len(vars(value))} or any(map(is_not, {names}.values(), {found}))",
                              f"the attributes of {label}")
                 top = value.__name__.partition(".")[0]
@@ -173,9 +171,8 @@ class Attributes(Contents):
             self._of_class(kind, attribute, path)
 
     def _without(self, owner: object, names: set[str], label: str) -> None:
-        """Guard that an object has no instance attributes of these names."""
-        if id(owner) not in self._fixed_names:
-            self._lacking.setdefault(id(owner), (owner, label, set()))[2].update(names)
+        """Guard, at the end, that an object has no instance attributes of these names."""
+        self._lacking.setdefault(id(owner), (owner, label, set(), set()))[2].update(names)
 
     def _dict_of(self, owner: object) -> str:
         """The name of the constant for an object's `__dict__`, guarded to be the same object still."""
@@ -201,14 +198,17 @@ class Attributes(Contents):
     def _not_found(self, owner: object, names: set[str], label: str) -> None:
         """Guard, at the end, that there are no such attributes, if the call handles their absence or creates them."""
         if isinstance(getattr(owner, "__dict__", None), dict):  # else the class lacks them, which is guarded
-            self._failed_lookups.setdefault(id(owner), (owner, label, set()))[2].update(names)
+            self._lacking.setdefault(id(owner), (owner, label, set(), set()))[3].update(names)
 
     def _guard_missing(self) -> None:
-        seen = self.seen
-        for owner, label, names in self._failed_lookups.values():
+        seen, shared = self.seen, dict[frozenset[str], frozenset[str]]()  # as most objects of a class lack the same names
+        for owner, label, names, not_found in self._lacking.values():
             all_matter = seen.is_dynamic or seen.catches or hasattr(type(owner), "__getattr__")
-            if tested := names if all_matter else names & seen.tested_for:
-                self._without(owner, tested, label)
+            lacks = frozenset(names | (not_found if all_matter else not_found & seen.tested_for))
+            if lacks and id(owner) not in self._fixed_names:
+                absent = self.constant(shared.setdefault(lacks, lacks))
+                found = f"{self._dict_of(owner)}.keys()"
+                self.fail_if(f"not {found}.isdisjoint({absent})", f"what {label} has instead of its class")
 
     def _meet(self, function: object, path: str) -> None:
         """Guard a function of a class: its contents, unless it is the library's."""

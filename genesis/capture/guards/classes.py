@@ -30,9 +30,6 @@ class ClassGuards:
         self._learned: list[int | None] = []  # None: not yet, or it has no number
         self._matters: Callable[[str], bool] = lambda name: True
 
-    def __len__(self) -> int:
-        return len(self._kinds)
-
     def add(self, kind: type) -> None:
         """Guard `kind`, its bases and its metaclass."""
         if kind in self._added or kind is object or kind is type:
@@ -84,9 +81,9 @@ class ClassGuards:
                 return True
         return False
 
-    def label(self, index: int) -> str:
-        """The description of a class's guard."""
-        return f"the class {self._kinds[index].__name__}"
+    def labels(self) -> list[str]:
+        """The descriptions of the classes' guards."""
+        return [f"the class {kind.__name__}" for kind in self._kinds]
 
 
 def _is_numbered() -> bool:

@@ -10,7 +10,7 @@ import sys
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from genesis.capture.guards.classes import ClassGuards
-from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, SCALARS, is_librarys, is_scalar, unknown_base
+from genesis.capture.guards.kinds import CHANGING, IMMUTABLE, is_librarys, is_scalar, unknown_base
 from genesis.capture.guards.known_functions import Builtin, is_known_function, is_known_module
 from genesis.capture.guards.lines import LIMIT, Lines
 from genesis.capture.guards.opcodes import DYNAMIC, SeenCode
@@ -45,17 +45,19 @@ class Contents(Lines, ABC):
         self._fixed_names: set[int] = set()  # ids of objects whose attributes' names are guarded
         self._classes = ClassGuards()
         self._builtins: dict[str, object] = {}
+        self._imports: set[tuple[str, str]] = set()  # ("import", module), or ("abstract", "")
         self._names_of: dict[type, set[str]] = {}
-        self._failed_lookups: dict[int, tuple[object, str, set[str]]] = {}  # as `_lacking`, if they matter
-        self._lacking: dict[int, tuple[object, str, set[str]]] = {}  # (object, label, names that it lacks), by id
+        # By id: (object, label, names that it must not have instead of its class, names that were not found at all).
+        self._lacking: dict[int, tuple[object, str, set[str], set[str]]] = {}
         self._lacking_globals: dict[int, tuple[dict[str, object], set[str]]] = {}  # (globals, names that they lack), by id
         self._tables: dict[str, list[tuple[Collection[object], str]]] = {}  # that are only searched so far
         self._copies_of_dicts: list[tuple[dict[object, object], dict[object, object]]] = []  # (dict, its contents)
         self.memories: set[int] = set()  # guards of the contents of cached functions
         self.meets_cached_function = False
-        self._functions: dict[CodeType, list[FunctionType]] = {}
+        self.functions: dict[CodeType, list[FunctionType]] = {}  # those that are guarded
         self._unknown_functions: dict[str, str] = {}  # C functions of unknown effect, by names that so far are only called
         self.seen = SeenCode()
+        self.constants |= {"is_filled": is_filled, "remembered": remembered}
         self.met = False  # an object that no guarded name leads to
 
     def variable(self, expression: str, value: object, label: str) -> None:
@@ -116,49 +118,53 @@ class Contents(Lines, ABC):
             self._object(value, label)
 
     def _container(self, name: str, value: Collection[object], label: str) -> None:
-        kind = type(value)
-        if kind not in PLAIN:  # it may have methods and attributes
+        if type(value) not in PLAIN:  # it may have methods and attributes
             self._object(value, label)
-        base: Any = next(base for base in kind.__mro__ if base in PLAIN)
-        plain = all(getattr(kind, method, None) is getattr(base, method, None) for method in _ACCESS)
+        base = container_base(type(value))
         if isinstance(value, tuple | frozenset):  # immutable
             for i, item in enumerate(base.__iter__(value)):
                 self.enter(item, f"{label}[{i}]" if base is tuple else f"what is in {label}")
-        elif isinstance(value, list | deque):
-            taken = f"{self.constant(base)}.__getitem__({name}, {{}})" if not plain else f"{name}[{{}}]"
-            length = f"len({name})" if plain else f"{self.constant(base)}.__len__({name})"
-            self.fail_if(f"{length} != {base.__len__(value)}", f"len({label})")
-            for i, item in enumerate(base.__iter__(value)):
-                self.visit(taken.format(i), item, f"{label}[{i}]")
-        elif isinstance(value, dict | MappingProxyType):
-            found = {key: number_fixed(item) for key, item in base.items(value)}
-            listed = name if plain else f"{self.constant(base)}.keys({name})"
-            taken = f"{name}[{{}}]" if plain else f"{self.constant(base)}.__getitem__({name}, {{}})"
-            if isinstance(value, dict):
-                self._copies_of_dicts.append((value, found))
-            keys = self._keys(listed, [*found], label)
-            for i, (key, item) in enumerate(found.items()):
-                path = f"{label}[{key!r}]" if isinstance(key, SCALARS) else f"an item of {label}"
-                self.enter(key, f"a key of {label}")
-                self.visit(taken.format(f"{keys}[{i}]"), item, path)
-            if isinstance(value, defaultdict):
-                self.visit(f"{name}.default_factory", value.default_factory, f"{label}.default_factory")
-        else:  # in order, as loops depend on it
+        elif isinstance(value, set):  # in order, as loops depend on it
             items = [*base.__iter__(value)]
-            self.fail_if(f"{base.__name__}.__len__({name}) != {len(items)} or not "
-                         f"all(map(same, {base.__name__}.__iter__({name}), {self.constant(items)}))", f"what is in {label}")
+            self.fail_if(f"set.__len__({name}) != {len(items)} or not "
+                         f"all(map(same, set.__iter__({name}), {self.constant(items)}))", f"what is in {label}")
             for item in items:
                 self.enter(item, f"what is in {label}")
+        else:
+            if isinstance(value, dict):
+                self._copies_of_dicts.append((value, {key: number_fixed(item) for key, item in base.items(value)}))
+            for _, expression, item, path in self.each_item(name, value, label, self.lines):
+                self.visit(expression, item, path)
 
-    def _keys(self, listed: str, keys: list[object], label: str) -> str:
-        """Guard the keys of a dict; the name of the constant that holds them."""
-        self.fail_if(self.has_other_keys(listed, keys), f"the keys of {label}")
-        return self.constant(keys)
+    def each_item(
+        self, name: str, value: Any, label: str, lines: list[str]
+    ) -> Iterator[tuple[object, str, Any, str]]:
+        """Add to `lines` that the list, tuple or dict called `name` has as many items, or the same keys; yields the key, the
+        expression, the value and the label of each item."""
+        base = container_base(type(value))
+        plain = all(getattr(type(value), method, None) is getattr(base, method, None) for method in _ACCESS)
+        own = name if plain else f"{self.constant(base)}.{{}}({name})"
+        taken = f"{name}[{{}}]" if plain else f"{self.constant(base)}.__getitem__({name}, {{}})"
+        if issubclass(base, dict | MappingProxyType):
+            found = dict(base.items(value))
+            keys = self.require_keys(own.format("keys"), [*found], label, lines)
+            for i, (key, item) in enumerate(found.items()):
+                self.enter(key, f"a key of {label}")
+                yield key, taken.format(f"{keys}[{i}]"), item, f"{label}[{key!r}]" if is_scalar(key) else f"an item of {label}"
+        else:
+            length = f"len({name})" if plain else own.format("__len__")
+            self.fail_if(f"{length} != {base.__len__(value)}", f"the length of {label}", lines)
+            for i, item in enumerate(base.__iter__(value)):
+                yield i, taken.format(i), item, f"{label}[{i}]"
+        if isinstance(value, defaultdict):
+            yield "default_factory", f"{name}.default_factory", value.default_factory, f"{label}.default_factory"
 
-    def has_other_keys(self, listed: str, keys: list[object]) -> str:
-        """The condition that `listed` has other keys, or in another order."""
-        differs = f" or not all(map(same, {listed}, {self.constant(keys)}))" if keys else ""
-        return f"len({listed}) != {len(keys)}{differs}"
+    def require_keys(self, listed: str, keys: list[object], label: str, lines: list[str] | None = None) -> str:
+        """Guard the keys of a dict, and their order; the name of the constant that holds them."""
+        name = self.constant(keys)
+        differ = f" or any(map(is_not, {listed}, {name})) and not all(map(same, {listed}, {name}))" if keys else ""
+        self.fail_if(f"len({listed}) != {len(keys)}{differ}", f"the keys of {label}", lines)
+        return name
 
     def table(self, expression: str, value: Collection[object], name: str, label: str) -> None:
         """`visit`, for a dict of a Python module or a set of classes: while code only tests keys, only these are guarded."""
@@ -166,7 +172,7 @@ class Contents(Lines, ABC):
             self.visit(expression, value, label)
         else:
             self.fail_if(f"{expression} is not {self.constant(value)}", label)
-            self._keys(self.constant(value), [*value], label)
+            self.require_keys(self.constant(value), [*value], label)
             self._tables.setdefault(name, []).append((value, label))
 
     def _callable(self, name: str, value: object, label: str) -> None:
@@ -186,11 +192,10 @@ class Contents(Lines, ABC):
         elif isinstance(value, functools._lru_cache_wrapper):
             self.meets_cached_function = True
             found = remembered(value)
-            self.constants["remembered"] = remembered
             self.memories.add(len(self.labels))
             known = self.constant(found)
-            self.fail_if(f"len(v := remembered({name})) != {len(found)} or not (all(map(is_, v, {known})) or all(map(same, v, "
-                         f"{known})))", f"what {label} remembers")
+            self.fail_if(f"len(v := remembered({name})) != {len(found)} or any(map(is_not, v, {known})) and "
+                         f"not all(map(same, v, {known}))", f"what {label} remembers")
             for item in results_among(found):
                 self.enter(item, f"what {label} remembers")
         elif isinstance(value, Builtin):
@@ -225,7 +230,7 @@ class Contents(Lines, ABC):
         self.fail_if(" or ".join([f"{name}.{part} is not {self.constant(found)}" for part, found in parts.items()]), label)
         for defaults in (value.__defaults__, value.__kwdefaults__):
             self.enter(defaults, f"the defaults of {label}")
-        self._functions.setdefault(value.__code__, []).append(value)
+        self.functions.setdefault(value.__code__, []).append(value)
         if value.__code__ in self.seen.ran:
             self._cells(value)
         self._object(value, label)
@@ -234,13 +239,11 @@ class Contents(Lines, ABC):
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             if id(cell) not in self._entered:
                 self._entered.add(id(cell))
-                try:
-                    value = cell.cell_contents
-                except ValueError:
-                    self.constants["is_filled"] = is_filled
-                    self.fail_if(f"is_filled({self.constant(cell)})", f"{name} of {function.__name__}")
-                    continue
-                self.variable(f"{self.constant(cell)}.cell_contents", value, f"{name} of {function.__name__}")
+                holder, label = self.constant(cell), f"{name} of {function.__name__}"
+                if is_filled(cell):
+                    self.variable(f"{holder}.cell_contents", cell.cell_contents, label)
+                else:
+                    self.fail_if(f"is_filled({holder})", label)
 
     def has_filled(self) -> bool:
         """Whether the call has added to a dict from before the call, without changing other items."""
@@ -264,6 +267,11 @@ class Contents(Lines, ABC):
     @abstractmethod
     def look_up_any(self) -> None:
         """Guard all attributes of all objects."""
+
+
+def container_base(kind: type) -> Any:
+    """The class of Python's containers that a container's class derives from."""
+    return next(base for base in kind.__mro__ if base in PLAIN)
 
 
 def _last_name(label: str) -> str:

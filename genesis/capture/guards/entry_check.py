@@ -21,7 +21,7 @@ from genesis.tensor.handle import Tensor
 def leaves_check(recorder: Recorder, arguments: Arguments) -> AnyFunction:
     """The function of (args, kwargs) that returns the leaves, or the number of the line that fails."""
     leaves = "".join(f"a{j}, " for j in range(len(arguments.leaves)))
-    return recorder.guards.function("def check(args, kwargs):", arguments.lines, [f"return ({leaves})"])
+    return check_function("def check(args, kwargs):", arguments.lines, [f"return ({leaves})"], {**recorder.guards.constants})
 
 
 class EntryCheck(NamedTuple):
@@ -41,17 +41,15 @@ class EntryCheck(NamedTuple):
     leaves: int
 
 
-def check_of(recorder: Recorder, arguments: Arguments, given: Mapping[InputSource, int]) -> EntryCheck:
-    """The check of the call that was recorded."""
-    return _Check(recorder, arguments).check(given)
+class Check:
+    """Makes the check of a recorded call."""
 
-
-class _Check:
     def __init__(self, recorder: Recorder, arguments: Arguments) -> None:
         self.recorder = recorder
         self.guards = recorder.guards
         self.arguments = arguments
         self.lines: list[str] = []
+        self._fail_if = partial(self.guards.fail_if, lines=self.lines)
         self._names: dict[Source, str] = {}
         self._arrays: dict[str, str] = {}
         self._states: dict[Source, State] = {}
@@ -59,7 +57,7 @@ class _Check:
         self._written = {write.source for program in recorder.programs for write in program.writes}
         self._keeps = any(program.plan.keeps for program in recorder.programs)
 
-    def check(self, given: Mapping[InputSource, int]) -> EntryCheck:
+    def made(self, given: Mapping[InputSource, int]) -> EntryCheck:
         # The order matters: lines use names bound by earlier ones, and memory comes last, as it may flush a trace.
         self._leaves()
         self._containers()
@@ -104,7 +102,7 @@ class _Check:
         for j, value in enumerate(self.arguments.leaves):
             if isinstance(value, Tensor) and value._base is None:
                 self._roots.add(f"a{j}")
-                self._fail_if(f"a{j}._base is not None", f"whether leaf {j} is a view")
+                self._fail_if(f"a{j}._base is not None", f"whether {self.arguments.labels[j]} is a view")
 
     def _containers(self) -> None:
         """Guard which containers are objects that names lead to, and that others are distinct, if the call could tell."""
@@ -139,27 +137,24 @@ class _Check:
         return state.source in self._written or (
             self._keeps and not state.array.memory.buffer.shared)  # type: ignore[union-attr]
 
-    def _fail_if(self, condition: str, label: str) -> None:
-        self.lines.append(f"if {condition}: return {len(self.guards.labels)}")
-        self.guards.labels.append(label)
-
     def _number(self, j: int, value: object) -> None:
         if j not in self.arguments.numbers or ("leaf", j) in self.recorder.fixed:
             name = self.guards.constant(value)
-            self._fail_if(f"a{j} is not {name} and differs(a{j}, {name})", f"the number that is leaf {j}")
+            self._fail_if(f"a{j} is not {name} and differs(a{j}, {name})", self.arguments.labels[j])
         elif type(value) is int:
-            self._fail_if(f"not {-(1 << 63)} <= a{j} < {1 << 63}", f"the number that is leaf {j}")
+            self._fail_if(f"not {-(1 << 63)} <= a{j} < {1 << 63}", self.arguments.labels[j])
 
     def _same(self) -> None:
         """Guard which arguments, and tensors reached by name, are the same tensor."""
         first: dict[int, int] = {}
+        labels = self.arguments.labels
         for j, tensor in enumerate(self.arguments.leaves):
             if isinstance(tensor, Tensor):
                 i = first.setdefault(id(tensor), j)
                 if i != j:
-                    self._fail_if(f"a{j} is not a{i}", f"that leaf {j} is leaf {i}")
+                    self._fail_if(f"a{j} is not a{i}", f"whether {labels[j]} is {labels[i]}")
                 elif j in self.recorder.pinned:
-                    self._fail_if(f"a{j} is not {self.guards.constant(tensor)}", f"the tensor that is leaf {j}")
+                    self._fail_if(f"a{j} is not {self.guards.constant(tensor)}", f"which tensor {labels[j]} is")
 
     def _sharing(self) -> None:
         """Guard which tensors share storage, that is, a root: a write to one would be seen through the others.

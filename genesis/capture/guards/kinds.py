@@ -97,12 +97,6 @@ def slots_of(kind: type) -> list[str]:
             for name, found in vars(base).items() if isinstance(found, types.MemberDescriptorType)]
 
 
-def is_named_tuple(kind: type) -> bool:
-    """Whether the instances of a class are named tuples that are their items alone, and are read as tuples are."""
-    return issubclass(kind, tuple) and hasattr(kind, "_fields") and not kind.__dictoffset__ and all(
-        getattr(kind, name) is getattr(tuple, name) for name in ("__getitem__", "__iter__", "__len__"))
-
-
 def data_base(kind: type) -> type | None:
     """`OrderedDict`, `dict`, `list` or `object`, if a class only adds Python and attributes to it; None for another class.
 

@@ -32,7 +32,7 @@ def same(now: object, then: object) -> bool:
     return now is then or (is_scalar(then) and not differs(now, then))
 
 
-COMPARISONS = {"differs": differs, "same": same, "is_": operator.is_}  # functions that lines may call
+COMPARISONS = {"differs": differs, "same": same, "is_not": operator.is_not}  # functions that lines may call
 
 
 def check_function(head: str, lines: Sequence[str], last: Sequence[str], names: dict[str, object]) -> AnyFunction:
@@ -69,16 +69,11 @@ class Lines:
             self.constants[name] = value
         return name
 
-    def fail_if(self, condition: str, label: str) -> None:
-        """Add a guard called `label`, which fails if `condition` holds."""
-        if len(self.labels) < LIMIT:
-            self.lines.append(f"if {condition}: return {len(self.labels)}")
+    def fail_if(self, condition: str, label: str, lines: list[str] | None = None) -> None:
+        """Add a guard called `label`, which fails if `condition` holds; `lines`, which bind names, have no limit."""
+        if lines is not None or len(self.labels) < LIMIT:
+            (self.lines if lines is None else lines).append(f"if {condition}: return {len(self.labels)}")
             self.labels.append(label)
         elif not self._is_full:
             self._is_full = True
             self._refuse(f"more than {LIMIT} values are read")
-
-    def function(self, head: str, lines: Sequence[str], last: Sequence[str]) -> AnyFunction:
-        """The function: `lines`, which return the number of the guard that fails, then `last`, which may fail in its own
-        way."""
-        return check_function(head, lines, last, {**self.constants})

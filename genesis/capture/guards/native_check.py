@@ -111,7 +111,7 @@ class NativeCheck:
             self.code.emit(with_register, self._register(left), self._register(right))
 
     def _require_not_all(self, first: ast.expr, condition: ast.expr) -> None:
-        """`x is not k and f(x, k)`: no call if the object is the same."""
+        """`x is not k and f(x, k)`: no call if the object is the same. Or so for a few keys of a dict."""
         if ast.unparse(first) == NUMBERS_DIFFER and (known := cast("list[int | None]", self._constants["learned"])):
             numbers: Any = self._constants["numbers"]
             for address, number in zip([addressof(word) for word in numbers], known, strict=True):
@@ -121,6 +121,14 @@ class NativeCheck:
         match first:
             case ast.Compare(left, [ast.IsNot()], [right]) if self._is_constant(right):
                 skip = self.code.emit("SKIP_IS", self._register(left), Constant(self._value(right)), 0)
+                self._require_unless(skip, condition)
+            case ast.Call(ast.Name("any"), [ast.Call(_, [ast.Name("is_not"), listed, keys])]) if len(self._value(keys)) <= _FEW:
+                code, found = self.code, self.code.call(tuple, self._register(listed))
+                others = [code.emit("SKIP_APART", code.item(found, k), code.constant(key), 0)
+                          for k, key in enumerate(self._value(keys))]
+                skip = code.emit("SKIP_IS", code.constant(None), None, 0)
+                for other in others:
+                    code.skip_from(other)
                 self._require_unless(skip, condition)
             case _:
                 self._require_unless(None, condition)
@@ -230,8 +238,10 @@ def _is_alive(reference: weakref.ref[Any]) -> bool:
 _FORMS = [
     "DICT[KEY] is not THEN", "DICT.get(KEY) is not THEN", "(v := DICT[KEY]) is not THEN and differs(v, THEN)",
     "not DICT.keys().isdisjoint(THEN)", "any(map(is_not, map(DICT.get, THEN), THEN))", "len(DICT) != SIZE",
-    "len(DICT) != SIZE or any(map(is_not, DICT.values(), THEN))", "len(DICT) != SIZE or not all(map(same, DICT, THEN))",
+    "len(DICT) != SIZE or any(map(is_not, DICT.values(), THEN))",
+    "len(DICT) != SIZE or any(map(is_not, DICT, THEN)) and not all(map(same, DICT, THEN))",
 ]
+_FEW = 16  # keys, which are compared one by one
 _PARTS = {"KEY": r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+)""", "THEN": r"(\w+)", "SIZE": r"\d+"}
 
 

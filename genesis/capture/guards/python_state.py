@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import functools
 import importlib.util
-import operator
 import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -18,6 +17,7 @@ from typing import Any
 from genesis.capture.guards.attributes import MISSING, Attributes
 from genesis.capture.guards.contents import UNKNOWN
 from genesis.capture.guards.kinds import is_librarys
+from genesis.capture.guards.lines import check_function
 from genesis.capture.guards.opcodes import ASKING, CodeNames, names_in
 
 
@@ -36,7 +36,9 @@ class Guards(Attributes):
         names = names_in(code)
         self._open(names)
         if own:
-            self._understand(code, names)
+            if names.unknown is not None:
+                name, line = names.unknown
+                self._refuse(f"{code.co_name}, line {line}, runs the instruction {name}, which is not understood")
             self._keep(names)
             self.seen.compares |= names.compares
             self.seen.catches |= names.catches
@@ -45,7 +47,7 @@ class Guards(Attributes):
                 self.look_up_any()
         strings = (c for c in code.co_consts if own and (names.dynamic or names.owners) and isinstance(c, str))
         self._look_for({*names.attributes, *strings}, own)
-        for function in self._functions.get(code, ()):
+        for function in self.functions.get(code, ()):
             self._cells(function)
 
     def asked(self, owner: object, name: object) -> None:
@@ -102,11 +104,6 @@ class Guards(Attributes):
         for name in self.seen.handed_on.intersection(self._unknown_functions):
             self._refuse(f"{self._unknown_functions.pop(name)} is handed on, {UNKNOWN}")
 
-    def _understand(self, code: CodeType, names: CodeNames) -> None:
-        if names.unknown is not None:
-            name, line = names.unknown
-            self._refuse(f"{code.co_name}, line {line}, runs the instruction {name}, which is not understood")
-
     def _look_for(self, names: set[str], own: bool) -> None:
         """Guard the attributes of these names, of all objects; `own`: they are in user code."""
         fresh = names - (self.seen.users_attributes if own else self.seen.attributes)
@@ -115,10 +112,6 @@ class Guards(Attributes):
             self.seen.users_attributes |= names
         for value, label in [*self._objects]:
             self._attributes(value, fresh, label)
-
-    def knows(self, code: CodeType) -> bool:
-        """Whether `code` has been seen."""
-        return code in self._functions
 
     def meet(self, value: object) -> None:
         """A method of `value` runs, which no guarded name leads to: the library has it, or C code has made it for the call."""
@@ -185,32 +178,23 @@ class Guards(Attributes):
                              f"the module {part}")
                 self.enter(sys.modules[part], part)
 
-    @functools.cached_property
-    def _imports(self) -> set[tuple[str, str]]:
-        return set()
-
     # ---- the check ----
 
     @functools.cached_property
     def failing(self) -> Callable[[], int | None]:
         """The function that returns the number of the guard that fails, or None. No guard may be added after it."""
         self._guard_missing()
-        shared: dict[frozenset[str], frozenset[str]] = {}  # shared, as most objects of a class lack the same names
-        for owner, label, names in self._lacking.values():
-            absent = self.constant(shared.setdefault(frozenset(names), frozenset(names)))
-            self.fail_if(f"not {self._dict_of(owner)}.keys().isdisjoint({absent})", f"what {label} has instead of its class")
         for namespace, names in self._lacking_globals.values():
             known = self.constant((*names,))
             self.fail_if(f"not {self.constant(namespace)}.keys().isdisjoint({known})", "a global that is new")
         if self._builtins:
             found = self.constant([None if value is MISSING else value for value in self._builtins.values()])
-            self.constants["is_not"] = operator.is_not
             asked = f"map({self.constant(_builtins)}.get, {self.constant((*self._builtins,))})"
             self.fail_if(f"any(map(is_not, {asked}, {found}))", "a builtin")
         self._classes.settle(self._matters)
         self.state_lines = [*self.lines, *self._classes.check(self.constants, len(self.labels))]
-        self.labels += [self._classes.label(k) for k in range(len(self._classes))]
-        return self.function("def check():", self.state_lines, ["return None"])
+        self.labels += self._classes.labels()
+        return check_function("def check():", self.state_lines, ["return None"], {**self.constants})
 
     def _matters(self, name: str) -> bool:
         """Whether the call may have looked for a class's attribute of that name."""

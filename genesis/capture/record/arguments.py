@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from collections import OrderedDict, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import UserDict, UserList, deque
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from types import CellType, FrameType
 from typing import Any
 
-from genesis.capture.guards.kinds import is_named_tuple, slots_of
+from genesis.capture.guards.kinds import slots_of
 from genesis.capture.record.recorder import Recorder
 from genesis.capture.record.records import Positional
 from genesis.ir.annotations import Options, Tree
@@ -29,16 +30,17 @@ class Arguments:
 
     def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool) -> None:
         self.leaves: list[Any] = []
+        self.labels: list[str] = []  # of the leaves
         self.lines: list[str] = []
         self._recorder = recorder
+        self._fail_if = partial(recorder.guards.fail_if, lines=self.lines)
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
         self._dynamic = dynamic
         self._placed: list[tuple[Any, Any, Number]] = []  # (list or dict, index or key, what it has during the call)
         self.containers: dict[int, tuple[str, Tree]] = {}  # by their ids: the name of each container, and it
         self._around: set[int] = set()  # the ids of the containers around what is taken
-        self._fail_if(f"len(args) != {len(args)}", "the length of the arguments")
-        self.args: Positional = tuple([self._take(f"args[{i}]", value, f"the arguments[{i}]") for i, value in enumerate(args)])
-        self.kwargs: Options = self._take_keyed("kwargs", "kwargs[{}]", kwargs, "the keyword arguments")
+        self.args: Positional = tuple(self._take_items("args", args, "arguments").values())
+        self.kwargs: Options = self._take_items("kwargs", kwargs, "keyword arguments")
 
     def place(self) -> None:
         """Before the call: replace numbers that may change in lists and dicts."""
@@ -76,29 +78,23 @@ class Arguments:
         numbers.clear()
         return found
 
-    def add(self, expression: str, tensor: Tensor, label: str) -> int:
+    def leaf(self, expression: str, value: object, label: str) -> int:
         """Add what `expression` finds as a leaf; returns its number."""
-        self._leaf(expression, tensor, label)
+        self._bind(f"a{len(self.leaves)}", expression, value, label)
+        self.leaves.append(value)
+        self.labels.append(label)
         return len(self.leaves) - 1
 
-    def _fail_if(self, condition: str, label: str) -> None:
-        guards = self._recorder.guards
-        self.lines.append(f"if {condition}: return {len(guards.labels)}")
-        guards.labels.append(label)
-
-    def _leaf(self, expression: str, value: object, label: str) -> str:
-        name = f"a{len(self.leaves)}"
+    def _bind(self, name: str, expression: str, value: object, label: str) -> str:
+        """Have the generated code call `name` what `expression` finds, and compare its class; returns the name."""
         kind = self._recorder.guards.constant(type(value))
         self._fail_if(f"({name} := {expression}).__class__ is not {kind}", f"the type of {label}")
-        self.leaves.append(value)
         return name
 
     def _container(self, expression: str, value: object, label: str) -> str:
-        """The name of a container in the generated code, which compares its class."""
-        name = f"t{len(self.lines)}"
+        """The name of a container in the generated code."""
+        name = self._bind(f"t{len(self.lines)}", expression, value, label)
         self.containers[id(value)] = name, value
-        kind = self._recorder.guards.constant(type(value))
-        self._fail_if(f"({name} := {expression}).__class__ is not {kind}", f"the type of {label}")
         return name
 
     def _take_parts(self, expression: str, value: CompositeTensor, label: str) -> None:
@@ -108,7 +104,7 @@ class Arguments:
         for attribute, part in vars(value).items():
             path = f"{name}.__dict__[{attribute!r}]"
             if attribute in parts:
-                self._leaf(path, part, f"{label}.{attribute}")
+                self.leaf(path, part, f"{label}.{attribute}")
             else:
                 self._fail_if(f"{path} != {guards.constant(part)}", f"{label}.{attribute}")
 
@@ -119,12 +115,12 @@ class Arguments:
         if isinstance(value, CompositeTensor):
             self._take_parts(expression, value, label)
         elif isinstance(value, Tensor):
-            self._leaf(expression, value, label)
+            self.leaf(expression, value, label)
         elif type(value) in (int, float):
-            self._leaf(expression, value, label)
+            number = self.leaf(expression, value, label)
             if self._dynamic and not (type(value) is int and not -(1 << 63) <= value < 1 << 63):
-                self.numbers.add(len(self.leaves) - 1)
-                return Number(value, ("leaf", len(self.leaves) - 1), self._recorder)
+                self.numbers.add(number)
+                return Number(value, ("leaf", number), self._recorder)
         elif is_data or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
             self._take_container(expression, value, label)
         else:
@@ -146,52 +142,22 @@ class Arguments:
         self._recorder.guards.enter(kind, f"the class of {label}")
         self._dynamic = dynamic and kind in (list, dict)
         self._around.add(id(value))
-        if kind is dict:
-            taken = self._take_keyed(name, f"{name}[{{}}]", value, label)
-        elif kind in (tuple, list) or is_named_tuple(kind):
-            taken = dict(enumerate(self._take_listed(f"len({name})", f"{name}[{{}}]", value, label)))
-        else:
-            taken = {}
-            self._take_object(name, value, label)
-        self._dynamic = dynamic
-        self._around.remove(id(value))
-        self._placed += [(value, key, item) for key, item in taken.items() if type(item) is Number]
-
-    def _take_object(self, name: str, value: Tree, label: str) -> None:
-        """`_take` for an instance of a class of the user's: its items and attributes."""
-        guards = self._recorder.guards
-        base: Any = next(kind for kind in (OrderedDict, dict, list, tuple, object) if isinstance(value, kind))
-        of_base = guards.constant(base)
-        if isinstance(value, dict):
-            self._take_keyed(f"{of_base}.keys({name})", f"{of_base}.__getitem__({name}, {{}})", dict(base.items(value)), label)
-        elif isinstance(value, list | tuple):
-            items = [*base.__iter__(value)]
-            self._take_listed(f"{of_base}.__len__({name})", f"{of_base}.__getitem__({name}, {{}})", items, label)
-        if isinstance(value, defaultdict):
-            self._take(f"{name}.default_factory", value.default_factory, f"{label}.default_factory")
+        taken = self._take_items(name, value, label) if isinstance(value, list | tuple | dict) else {}
         if isinstance(attributes := getattr(value, "__dict__", None), dict):
-            self._take_keyed(f"{name}.__dict__", f"{name}.__dict__[{{}}]", attributes, label)
-        for slot in slots_of(type(value)):
+            self._take_items(f"{name}.__dict__", attributes, label)
+        for slot in slots_of(kind):
             if hasattr(value, slot):
                 self._take(f"{name}.{slot}", getattr(value, slot), f"{label}.{slot}")
             else:
                 self._fail_if(f"hasattr({name}, {slot!r})", f"{label}.{slot}")
+        self._dynamic = dynamic
+        self._around.remove(id(value))
+        self._placed += [(value, key, item) for key, item in taken.items() if type(item) is Number]
 
-    def _take_listed(self, length: str, item: str, values: Sequence[Tree], label: str) -> list[Tree]:
-        self._fail_if(f"{length} != {len(values)}", f"the length of {label}")
-        return [self._take(item.format(i), value, f"{label}[{i}]") for i, value in enumerate(values)]
-
-    def _take_keyed(self, keys: str, item: str, values: Mapping[Any, Any], label: str) -> dict[Any, Tree]:
-        """`_take` for the items of a mapping, by its keys."""
-        guards = self._recorder.guards
-        name = guards.constant([*values])
-        are_names = all(type(key) is str for key in values)
-        differ = f"[*{keys}] != {name}" if are_names and values else guards.has_other_keys(keys, [*values])
-        self._fail_if(differ, f"the keys of {label}")
-        for key in () if are_names else values:
-            guards.enter(key, f"a key of {label}")
-        return {key: self._take(item.format(f"{name}[{i}]"), value, f"{label}[{key!r}]")
-                for i, (key, value) in enumerate(values.items())}
+    def _take_items(self, name: str, value: Tree, label: str) -> dict[Any, Tree]:
+        """`_take` for the items of the list, tuple or dict called `name`, by their keys."""
+        items = self._recorder.guards.each_item(name, value, label, self.lines)
+        return {key: self._take(expression, item, path) for key, expression, item, path in items}
 
 
 def _referrers(objects: list[Any], known: Collection[int]) -> list[Any]:

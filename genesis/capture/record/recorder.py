@@ -47,6 +47,7 @@ class Recorder(Looks):
         self.steps: list[UpdateStep | ScheduleStep] = []  # of optimizers and schedulers
         self.states, self.gradients = self.sources.states, self.sources.gradients
         self.inputs, self.outputs = self.sources.inputs, self.sources.outputs
+        self.made_from_python = self.sources.made_from_python
         self._handles: list[Array] = []  # on the programs' results: `outputs` has them by their ids, so they must stay alive
         # ---- what a check compares ----
         self.guards = Guards(self.refuse, self._reach, self._add_argument)
@@ -141,10 +142,6 @@ class Recorder(Looks):
             self.outputs[id(made)] = self.outputs[id(array)]
             self._handles.append(made)
 
-    def made_from_python(self, array: Array) -> None:
-        """`array` was made from Python data."""
-        self.sources.made_from_python(array)
-
     def python_data(self, data: Tree) -> Tree:
         """The data of a new tensor, as plain numbers."""
         if any(isinstance(leaf, np.ndarray) for leaf in leaves_of(data)):
@@ -221,7 +218,7 @@ class Recorder(Looks):
     def _add_argument(self, expression: str, tensor: Tensor, label: str) -> None:
         """A name refers to `tensor`, which becomes another argument unless the call made it."""
         if self._register(tensor, True) is not None:
-            self.argument(tensor, self.arguments.add(expression, tensor, label), label)
+            self.argument(tensor, self.arguments.leaf(expression, tensor, label), label)
 
     def argument(self, tensor: Tensor, leaf: int, label: str = "") -> None:
         """`tensor` is a leaf of the arguments."""

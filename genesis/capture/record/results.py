@@ -175,10 +175,7 @@ class Results:
                 self._describe(parts[name]) if name in parts else ("same", item) for name, item in vars(tensor).items()])
         if tensor not in recorder.states:
             return "made", self._recipe(tensor)
-        source = recorder.sources.source_of(tensor)
-        if source is None:
-            recorder.refuse("a tensor is returned that no argument, name or attribute leads to")
-        return "found", source and self._lasting(source)
+        return "found", self._lasting(tensor)
 
     def _recipe(self, tensor: Tensor) -> Recipe:
         known = self._recipes.get(id(tensor))
@@ -193,12 +190,8 @@ class Results:
             recorder.refuse("a tensor with attributes of its own is returned")
         root: Recipe | Source | None = None
         if base is not None:
-            root = recorder.sources.source_of(base) if base in recorder.states else self._recipe(base)
-            recorder.wholes.add(root)  # guards compare the whole layout, with offsets
-            if root is None:
-                recorder.refuse("a view is returned of a tensor that no argument, name or attribute leads to")
-            elif not isinstance(root, Recipe):
-                root = self._lasting(root)
+            root = self._lasting(base) if base in recorder.states else self._recipe(base)
+            recorder.wholes.add(recorder.sources.source_of(base))  # guards compare the whole layout, with offsets
         value: Source | None = None
         if id(tensor._array) in recorder.outputs:
             value = ("output", *recorder.outputs[id(tensor._array)])
@@ -221,9 +214,12 @@ class Results:
         self._recipes[id(tensor)] = recipe
         return recipe
 
-    def _lasting(self, source: Source) -> Source:
-        """`source`, or the leaf that stands for it if it leads through a gradient."""
-        step = source
+    def _lasting(self, tensor: Tensor) -> Source:
+        """The source of a tensor from before the call, or the leaf that stands for it if it leads through a gradient."""
+        source = step = self._recorder.sources.source_of(tensor)
+        if source is None:
+            self._recorder.refuse("a tensor, or a view of one, is returned that no argument, name or attribute leads to")
+            return ()
         while step[0] in ("gradient", "base"):
             if step[0] == "gradient":
                 self.former_gradients.append(source)

@@ -214,7 +214,8 @@ class Watch:
         """User code runs for the first time: guard its globals and the variables of its closure."""
         self._made.update(constant for constant in code.co_consts if isinstance(constant, CodeType))
         self._guards.globals_of(code, frame.f_globals)
-        if code.co_name not in _IN_PLACE and not self._guards.knows(code) and (code.co_freevars or code not in self._made):
+        is_known = code in self._guards.functions or code.co_name in _IN_PLACE
+        if not is_known and (code.co_freevars or code not in self._made):
             # A frame does not know its function, whose cells and defaults are guarded: the garbage collector finds it.
             functions = [found for found in gc.get_referrers(code) if isinstance(found, FunctionType)]
             for function in functions:

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
-from genesis.capture.guards.entry_check import check_of
+from genesis.capture.guards.entry_check import Check
 from genesis.capture.record.arguments import Arguments
 from genesis.capture.record.reads import Missed, OtherValueError, Read, named
 from genesis.capture.record.recorder import Recorder
@@ -88,13 +88,13 @@ class Entry:
         recorder.wholes.update(written)
         self._unread = [source for source in written if InputSource(source) not in given]
         # The check is generated last: the look-ups so far decide which tensors it compares, and how closely.
-        self._check = check_of(recorder, arguments, given)
+        self._check = Check(recorder, arguments).made(given)
         self.native: NativeReplay | None = None
         self.refusal: str | None = None  # why instructions did not replay it at the last attempt
         self._is_settled = False  # `native` is decided
         sources = {one.source for one in given}
         self.slots = [(s.label, f"{s.array.node.dtype.name}{list(s.array.node.shape)}") for s in states if s.source in sources]
-        self.slots += [(f"number of leaf {j}", repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
+        self.slots += [(arguments.labels[j], repr(arguments.leaves[j])) for j in sorted(arguments.numbers)
                        if ("leaf", j) not in recorder.fixed]
 
     @cached_property

@@ -16,7 +16,8 @@ KNOWN = {"names": {"a": 1}, "more": {}, "items": [1], "value": object(), "found"
 @pytest.mark.parametrize("condition", [
     "names['a'] is not value", "(v := names['a']) is not value and differs(v, value)", "not names.keys().isdisjoint(found)",
     "any(map(is_not, map(names.get, found), items))", "len(names) != 1 or any(map(is_not, names.values(), items))",
-    "len(names) != 1 or not all(map(same, names, items))", "names.get('a') is not value",
+    "len(names) != 1 or any(map(is_not, names, items)) and not all(map(same, names, items))",
+    "names.get('a') is not value",
 ])
 def test_one_dict_decides(condition):
     assert dict_that_decides(condition, KNOWN) == "names"

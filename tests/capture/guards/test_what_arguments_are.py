@@ -103,6 +103,7 @@ TOLD = {  # functions, and arguments that they tell apart
     "one object twice": (lambda a, b: chosen(a is b), [KNOWN, KNOWN], [Settings(), Settings()]),
     "one object within": (lambda a: chosen(a[0] is a[1]["x"]), [[KNOWN, {"x": KNOWN}]], [[Settings(), {"x": Settings()}]]),
     "keys that are equal": (lambda d: sum(k * v for k, v in d.items()), [{1: WHOLE}], [{1.0: WHOLE}]),
+    "keys that are equal strings": (lambda d: chosen(isinstance(next(iter(d)), Mode)), [{Mode.FAST: ONE}], [{"fast": ONE}]),
     "keys of user dicts": (lambda d: sum(k * v for k, v in d.items()), [collections.UserDict({1: WHOLE})],
                            [collections.UserDict({True: WHOLE, 2: WHOLE})]),
     "tuples as keys": (lambda d: sum(k[0] * v for k, v in d.items()), [{(1, "a"): WHOLE}], [{(1.0, "a"): WHOLE}]),

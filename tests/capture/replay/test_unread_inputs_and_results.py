@@ -187,6 +187,15 @@ def accumulated(w, x):
     return (w.grad * 1).sum()
 
 
+def accumulated_itself(w, x):
+    (w * w * x).sum().backward()
+    return w.grad, w.grad[1:]
+
+
+def former(w, x):
+    return (w.grad * x).sum(), w.grad
+
+
 def by_function(w, x):
     leaf = x.detach().requires_grad_()
     (gradient,) = genesis.autograd.grad((leaf * leaf * w).sum(), [leaf])
@@ -194,7 +203,7 @@ def by_function(w, x):
 
 
 GRADIENTS = [of_a_leaf_of_its_own, of_two_leaves, of_a_leaf_and_a_parameter, both, new_of_a_parameter, view_of_new, detached,
-             twice, computed_with, accumulated, by_function]
+             twice, computed_with, accumulated, accumulated_itself, former, by_function]
 
 
 @pytest.mark.parametrize("kept", [0, 3])
@@ -203,7 +212,7 @@ GRADIENTS = [of_a_leaf_of_its_own, of_two_leaves, of_a_leaf_and_a_parameter, bot
 def test_gradients_that_are_returned_or_kept(function, size, kept):
     def make():
         w = genesis.rand(size).requires_grad_()
-        if function is accumulated:
+        if function in (accumulated, accumulated_itself, former):
             (w * 2).sum().backward()
         return lambda x: function(w, x), lambda k: (genesis.rand(size),), [w]
 
