@@ -248,8 +248,8 @@ def compile(fn: Any = None, *, check: bool = False, dynamic: bool | None = None,
         fn: a function of tensors, numbers, strings, None and lists, tuples, dicts and dataclasses of them, such as a whole
             training step; or a module. Left out, a decorator.
         check: compare the first replays with uncompiled execution.
-        dynamic: whether numbers among the arguments that only feed arithmetic are data, within lists and dicts, too, but not
-            within tuples: yes, no, or (None) from the second call on.
+        dynamic: whether numbers among the arguments that only feed arithmetic are data: yes, no, or (None) from the second call
+            on. Those within lists and dicts are so in a process of one thread, those within tuples never.
         fullgraph: raise SplitError where Python reads a value, or where a call cannot be replayed. A call that fills a
             functools.cache does not raise, as the next one finds it filled; nor does one that adds to a dict, unless the call
             before did so too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import sys
 from collections import UserDict, UserList, deque
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -24,8 +25,8 @@ class Arguments:
     """The arguments of a recorded call: their leaves, and the lines that extract those of another call.
 
     Tensors and numbers are leaves. Everything else (strings, None, bools, models) belongs to the tree and is compared. Numbers
-    that may change are Numbers during the call, which lists and dicts contain in their place. Numbers within tuples and objects
-    of the user's classes are compared.
+    that may change are Numbers during the call, which lists and dicts contain in their place, where no other thread can look at
+    them. Numbers within tuples and objects of the user's classes are compared.
     """
 
     def __init__(self, recorder: Recorder, args: Positional, kwargs: Options, dynamic: bool) -> None:
@@ -36,6 +37,7 @@ class Arguments:
         self._fail_if = partial(recorder.guards.fail_if, lines=self.lines)
         self.numbers: set[int] = set()  # the leaves that were passed as Numbers
         self._dynamic = dynamic
+        self._is_alone = len(sys._current_frames()) == 1  # no other thread runs Python
         self._placed: list[tuple[Any, Any, Number]] = []  # (list or dict, index or key, what it has during the call)
         self.containers: dict[int, tuple[str, Tree]] = {}  # by their ids: the name of each container, and it
         self._around: set[int] = set()  # the ids of the containers around what is taken
@@ -140,7 +142,7 @@ class Arguments:
             return
         name, kind, dynamic = self._container(expression, value, label), type(value), self._dynamic
         self._recorder.guards.enter(kind, f"the class of {label}")
-        self._dynamic = dynamic and kind in (list, dict)
+        self._dynamic = dynamic and self._is_alone and kind in (list, dict)
         self._around.add(id(value))
         taken = self._take_items(name, value, label) if isinstance(value, list | tuple | dict) else {}
         if isinstance(attributes := getattr(value, "__dict__", None), dict):

@@ -2,6 +2,8 @@
 
 import collections
 import copy
+import sys
+import threading
 
 import pytest
 
@@ -9,7 +11,13 @@ import genesis
 
 HALVES = genesis.tensor([0.5, 1.5])
 LIST, DICT, TUPLE = [HALVES, 2.5], {"x": HALVES, "s": 2.5}, (HALVES, 2.5)
+ALONE = {0: None}  # the frames of a process with one thread: there may be others here
 WAYS = pytest.mark.parametrize("dynamic", [None, True, False])
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    monkeypatch.setattr(sys, "_current_frames", lambda: ALONE)
 
 
 def as_called(function, calls, dynamic):
@@ -65,6 +73,20 @@ def test_numbers_within_arguments_are_data():
         rates, both = {"lr": 0.5 + k, "all": [1.5 * k]}, (2.5 + (k > 3), "a")
         assert compiled(HALVES, rates, both).tolist() == (HALVES * (0.5 + k) * (1.5 * k) * both[0]).tolist()
     assert sum(entry.replays for entry in compiled.entries) >= 3  # each tuple is recorded anew
+
+
+def test_numbers_that_other_threads_may_look_at_are_compared(monkeypatch):
+    monkeypatch.undo()
+    compiled = genesis.compile(lambda x, rates, scale: x * rates["lr"] * scale, dynamic=True)
+    other, rates = threading.Thread(target=(done := threading.Event()).wait, daemon=True), {}
+    other.start()
+    for k in (0, 0, 1, 1):
+        rates["lr"] = 0.5 + k
+        assert compiled(HALVES, rates, 1.5 + k).tolist() == (HALVES * (0.5 + k) * (1.5 + k)).tolist()
+    done.set()
+    other.join()
+    assert [[label for label, _ in entry.slots] for entry in compiled.entries] == [["argument 0", "arguments[2]"]] * 2
+    assert compiled.missed == "arguments[1]['lr']"
 
 
 def test_what_a_call_returns_or_keeps_is_what_was_given():
