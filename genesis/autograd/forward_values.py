@@ -186,9 +186,11 @@ def check_versions(source: Trace, reads: Mapping[int, Sequence[int]]) -> None:
         return
     for reader, indices in reads.items():
         for stored in (value for index in indices for value in _sharing_storage(source, index, reader)):
+            change = changed.get(stored)
             # `x.mul_(w)` itself reads the x before the write.
-            if stored in changed and not _is_by(changed[stored], source, reader):
-                raise ChangedError(_message(source, reader, changed[stored]))
+            is_own = change is not None and change.trace() is source and reader >= change.call[0]
+            if stored in changed and not is_own:
+                raise ChangedError(_message(source, reader, change))
 
 
 def _sharing_storage(source: Trace, index: int, reader: int) -> Iterator[int]:
@@ -205,11 +207,6 @@ def _is_seen_through(source: Trace, view: int, reader: int) -> bool:
     if call is None or not isinstance(operation := call[-1][0], Operation):
         return True
     return operation.is_view or call is source.call_at(reader)
-
-
-def _is_by(change: Change | None, source: Trace, reader: int) -> bool:
-    """Whether `reader` belongs to the call that made the change."""
-    return change is not None and change.trace() is source and reader >= change.call[0]
 
 
 def _message(source: Trace, reader: int, change: Change | None) -> str:

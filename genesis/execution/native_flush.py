@@ -71,17 +71,6 @@ class _Kept(NamedTuple):
     origins: Mapping[int, Register]  # of results that carry no gradient
 
 
-class _Ending(NamedTuple):
-    """Registers of what a flush changes at its end."""
-
-    kept: _Kept | None
-    held: list[Register]  # the arrays that get memory
-    state: Register  # the thread's
-    traces: Register  # by the device
-    number: Register
-    reference: Register
-
-
 class NativeFlush:
     """The function of a trace that flushes it as `trace` was flushed, or returns MISSED: if its state, the settings or the
     arrays that somebody holds differ, or others own the memory for results.
@@ -118,24 +107,25 @@ class NativeFlush:
     def _flush(self, words: ResultWords) -> None:
         """Flush into the memory of `words`."""
         code, program = self._code, self._program
-        ending = self._prepare(words)
+        kept, held, ended = self._prepare(words)
         verify = getattr(program, "verify_filled", None)
         if verify is not None:  # Python, after which all may be different
             code.call(partial(verify, 0), code.call(program.copied))
-            ending = self._prepare(words)
-        if ending.kept is not None:
-            self._keep(ending.kept, words)
+            kept, held, ended = self._prepare(words)
+        if kept is not None:
+            self._keep(kept, words)
         run = code.emit("RUN", program.address)
         code.emit("MISS")
         code.skip_from(run)
-        self._hand_out(ending.held, words)
-        if ending.kept is not None:
-            self._hand_over(ending.kept, words)
-        self._end(ending)
+        self._hand_out(held, words)
+        if kept is not None:
+            self._hand_over(kept, words)
+        self._end(*ended)
         code.emit("RETURN", code.constant(None))
 
-    def _prepare(self, words: ResultWords) -> _Ending:
-        """Go on if all is as it was, and fill the program's slots."""
+    def _prepare(self, words: ResultWords) -> tuple[_Kept | None, list[Register], tuple[Register, ...]]:
+        """Go on if all is as it was, and fill the program's slots. Returns registers: of what the trace keeps, of the arrays
+        that get memory, and for `_end`."""
         code, trace = self._code, self._trace
         kept = self._kept() if self._plan.keeps else None
         self._require_leaves()  # first, as a subclass of Tensor may run Python for an attribute
@@ -152,7 +142,7 @@ class NativeFlush:
         self._fill(words)
         for name in AT_END:
             code.attribute(trace, name)
-        return _Ending(kept, held, state, traces, code.call(next, code.constant(numbers)), code.attribute(trace, "reference"))
+        return kept, held, (state, traces, code.call(next, code.constant(numbers)), code.attribute(trace, "reference"))
 
     def _require_trace(self, state: Register) -> Register:
         """Go on if the trace is plain, and this thread's latest one; returns the register of these."""
@@ -274,15 +264,15 @@ class NativeFlush:
         for index in self._plan.saved:
             code.call(operator.setitem, versions, code.constant(index), code.attribute(buffers[index], "version"))
 
-    def _end(self, ending: _Ending) -> None:
-        """End the trace, as `Trace.end` and `leave` do."""
+    def _end(self, state: Register, traces: Register, number: Register, reference: Register) -> None:
+        """End the trace, as `Trace.end` and `leave` do, with the next number; `state` is the thread's."""
         code, trace = self._code, self._trace
-        code.assign(trace, "number", ending.number)
+        code.assign(trace, "number", number)
         for name, value in self._ended.items():
             code.assign(trace, name, code.constant(value))
-        code.call(dict.pop, ending.traces, code.constant(self._device.name))
-        code.call(operator.setitem, ending.state, code.constant("trace"), code.constant(None))
-        code.call(begun.discard, ending.reference)
+        code.call(dict.pop, traces, code.constant(self._device.name))
+        code.call(operator.setitem, state, code.constant("trace"), code.constant(None))
+        code.call(begun.discard, reference)
         code.emit("ADD", word_address(replayed), 1)
 
 

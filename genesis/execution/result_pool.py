@@ -125,11 +125,14 @@ class ResultPool:
             again, where graphs of launches expect it.
         selected: the small values that tensors get.
         passing: the values that a run does not keep.
+        handles: (trace, position, node) of the arrays as which its runs hold results; none if these are memories alone.
+        kept_count: the number of objects that a run keeps: see `Run.kept`.
+        has_large: whether there are results that do not stay with a run.
     """
 
     __slots__ = (
-        "_buffers", "_handles", "_large", "_small", "_values", "donated", "donations", "donors", "idle",
-        "kept_bytes", "passing", "selected", "sizes",
+        "_buffers", "_large", "_small", "_values", "donated", "donations", "donors", "handles", "has_large", "idle",
+        "kept_bytes", "kept_count", "passing", "selected", "sizes",
     )
 
     def __init__(
@@ -144,21 +147,22 @@ class ResultPool:
         self.kept_bytes = kept_bytes
         self.idle: list[Run] = []  # that came to their end, the oldest first
         self.selected: Sequence[int] = ()
-        self._handles = handles
+        self.handles = handles
         self._values = values
         self._large = [buffer for buffer in buffers if buffer.size > kept_bytes]
         self._small = [buffer.value for buffer in buffers if buffer.size <= kept_bytes]
         self.passing = sorted({*range(values)}.difference(self._small))
+        self.kept_count, self.has_large = len(self._small) * (3 if handles else 2), bool(self._large)
 
     def keeping_large(self) -> ResultPool:
         """Another pool, of a recorded call that changes no tensor: its runs keep larger results."""
-        return self.for_replays(self._handles, REPLAYED_ALONE)
+        return self.for_replays(self.handles, REPLAYED_ALONE)
 
     def for_replays(
         self, handles: Sequence[tuple[Trace | None, int, Node]] = (), together: int = REPLAYED_TOGETHER
     ) -> ResultPool:
         """Another pool of the program, which keeps all results if each takes up to REPLAYED_SMALL, or all `together` so many
-        bytes. Its runs hold results as arrays if `handles` has (trace, position, node) of each."""
+        bytes."""
         sizes = [buffer.size for buffer in self._buffers]
         largest = max(sizes, default=0)
         keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= together)
@@ -185,21 +189,6 @@ class ResultPool:
         """A run that nobody else takes."""
         return Run(device, self._values, len(self._buffers))
 
-    @property
-    def kept_count(self) -> int:
-        """The number of objects that a run keeps: see `Run.kept`."""
-        return len(self._small) * (3 if self._handles else 2)
-
-    @property
-    def has_handles(self) -> bool:
-        """Whether its runs hold results as arrays, too."""
-        return bool(self._handles)
-
-    @property
-    def has_large(self) -> bool:
-        """Whether there are results that do not stay with a run."""
-        return bool(self._large)
-
     def provide(self, run: Run, counts: Sequence[int], reused: Mapping[int, Array]) -> None:
         """Set the memory of all buffers, given the reference counts of what the run has kept; `reused`: buffer number -> the
         memory that it is written over."""
@@ -207,7 +196,7 @@ class ResultPool:
             self._replace(run, counts, reused)
         elif self._large:
             self._make(run, self._large, reused)
-        if not self._handles:  # what once saw this memory does no more, and no backward asks for it
+        if not self.handles:  # what once saw this memory does no more, and no backward asks for it
             for buffer in run.kept[len(self._small) :]:
                 buffer.origin = buffer._owner = None  # type: ignore[union-attr]
 
@@ -221,7 +210,7 @@ class ResultPool:
         kept.clear()
         self._make(run, self._buffers, reused)
         own = [memories[value] for value in small]
-        if self._handles:
+        if self.handles:
             kept += [run.arrays[value] for value in small]
         kept += own
         kept += map(_buffer, own)
@@ -230,7 +219,7 @@ class ResultPool:
 
     def _make(self, run: Run, buffers: Sequence[ResultBuffer], reused: Mapping[int, Array]) -> None:
         """Allocate memory for values that have none."""
-        memories, addresses, handles, device, laid = run.memories, run.addresses, self._handles, run.device, Memory.laid
+        memories, addresses, handles, device, laid = run.memories, run.addresses, self.handles, run.device, Memory.laid
         for number, value, size, layout, start, strides in buffers:
             if memories[value] is not None:
                 continue

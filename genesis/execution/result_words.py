@@ -58,7 +58,7 @@ class ResultWords:
         self.release()  # left by a call that failed
         self._pool.provide(run, [*map(reference_count, run.kept)], self._reused())
         _write(self.addresses, run.addresses)
-        _write(self.results, map(id, run.arrays if self._pool.has_handles else run.memories))
+        _write(self.results, map(id, run.arrays if self._pool.handles else run.memories))
         kept = [*run.kept]
         for value, root, layout in self._views:
             self._laid.append(_laid(run.arrays[value], run.arrays[root], layout))

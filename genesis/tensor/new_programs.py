@@ -186,8 +186,7 @@ def _recurs(trace: Trace, times: int) -> bool:
     """Whether programs have ended where `trace` is now often enough for what follows to join them, unless that differs."""
     if not any([plan.flushes >= times for key, plan in trace.step.plans.items() if key is not REPLAY]):
         return False
-    following = trace.step.children
+    following = [*trace.step.children.values()]
     while len(following) == 1:
-        [step] = following.values()
-        following = step.children
+        following = [*following[0].children.values()]
     return not following

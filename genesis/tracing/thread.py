@@ -34,12 +34,7 @@ class _ThreadState(threading.local):
         self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
         self.loop: Any = (None, None, 0), None  # the call at which a long loop is flushed, and the trace that has chosen it
         self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
-        _forget_dead()
-
-
-def _forget_dead() -> None:
-    """Forget the traces that died, as threads ended before a flush."""
-    begun.difference_update([reference for reference in [*begun] if reference() is None])
+        begun.difference_update([reference for reference in [*begun] if reference() is None])  # of threads that ended
 
 
 thread_state = _ThreadState()

@@ -272,8 +272,8 @@ class Trace:
         known = self.entered.get(leaf)
         if known is not None and known[0] == source:
             return known[1]  # type: ignore[no-any-return]
-        index, key, step = len(self.nodes), ("variable", source), self.step
-        self.append(step.children.get(key) or step.grow(key, self.nodes, lambda graph, key: variable_of(graph, source)))
+        index = len(self.nodes)
+        self.advance(("variable", source), lambda graph, key: variable_of(graph, source))
         self.variables[index] = leaf
         self.entered[leaf] = source, index
         return index
