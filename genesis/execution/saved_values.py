@@ -17,7 +17,7 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
 
     Saved are the values that gradient rules read, if they are expensive to recompute. Elementwise values and views are
     recomputed from contractions, reductions and loads; so are products much larger than their operands, such as attention
-    scores. A root whose backward has run and freed the graph needs nothing.
+    scores. A root needs nothing if all rules that read values were `released`, as its backward has run and freed the graph.
     """
     graph = Graph(list(nodes), grad_enabled=False)
     first = len(nodes)
@@ -32,11 +32,12 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
             alive.update(together)
             wanted.update(together)
             continue
-        if together and released.isdisjoint(reads) and released.isdisjoint(ends):
+        readers = {*reads, *ends.keys() & customs}
+        if together and not (readers and released.issuperset(readers)):
             alive.update(together)
             wanted.update(value.index for value in ends.values())
             for index in customs:
-                if index in ends:
+                if index in ends and index not in released:
                     attrs = nodes[index].attrs
                     wanted.update(nodes[index].inputs[1 + attrs["inputs"] :], [index + k for k in attrs["kept"]])
     again = gathered_alone(nodes) if any([is_transient(node) for node in nodes]) else ()

@@ -45,7 +45,7 @@ def derive(
         value_of: maps a position in `nodes` to its Value in `graph`.
         wanted: further positions to report, besides the ends of the walk: variables and inputs.
         above: the walk stops here, at a hook or custom Function, and takes only positions above.
-        released: positions whose saved values are gone; the walk stops at the first whose rule reads one.
+        released: positions whose rules, if they read values, lead no further: these values are gone.
         adjoint: whether to take the rows' `adjoint`, where they have one.
         within: positions whose cotangents are of use; None is all.
 
@@ -81,7 +81,7 @@ def derive(
         if seen and not (node.op == "where" and seen == [node.inputs[0]] and _is_constant(nodes, seen[0])):  # all is replaced
             reads[index] = tuple(seen)
             if index in released:
-                break
+                continue
         for i, grad in grads:
             grad = cast(grad, nodes[i].dtype)
             pending[i] = grad if i not in pending else pending[i] + grad
