@@ -67,3 +67,12 @@ def test_lists_of_other_lengths_and_empty_ones_are_refused():
         look_up("torch", "_foreach_add")(lists(genesis), lists(genesis)[:1])
     with pytest.raises(RuntimeError, match="want one at least"):
         look_up("torch", "_foreach_add")([], [])
+
+
+@pytest.mark.parametrize("name", ["mul", "zero", "addcmul"])
+def test_a_leaf_among_them_is_refused_before_any_is_written_to(name):
+    call = look_up("torch", f"_foreach_{name}_")
+    plain, leaf = genesis.ones(2), genesis.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf tensor"):
+        call([plain, leaf], *{"mul": [2.0], "zero": [], "addcmul": [[genesis.ones(2)] * 2] * 2}[name])
+    assert plain.tolist() == [1, 1]

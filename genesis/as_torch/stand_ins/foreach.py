@@ -9,12 +9,14 @@ from typing import Any
 import genesis
 from genesis.ir.annotations import AnyFunction
 from genesis.tensor.handle import Tensor
+from genesis.tensor.in_place import refuse_leaf
 
 EACH = (
     "abs", "acos", "add", "asin", "atan", "ceil", "clamp_max", "clamp_min", "cos", "cosh", "div", "erf", "erfc", "exp", "expm1",
     "floor", "frac", "lerp", "lgamma", "log", "log10", "log1p", "log2", "maximum", "minimum", "mul", "neg", "pow", "reciprocal",
     "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc",
 )
+SCALED = "addcdiv", "addcmul"  # their third argument is a factor
 RENAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}  # the methods that take numbers too
 
 
@@ -31,12 +33,19 @@ def _foreach(name: str, in_place: bool) -> AnyFunction:
     method = RENAMED.get(name, name) + "_" * in_place
     full = f"_foreach_{name}" + "_" * in_place
 
-    def call(self: Sequence[Tensor], *others: Any, alpha: Any = None, **named: Any) -> Any:
+    def call(self: Sequence[Tensor], *others: Any, scalars: Any = None, **named: Any) -> Any:
         if not self:
             raise RuntimeError(f"{full}: no tensors; want one at least")
-        columns = [_each(full, other, len(self)) for other in (*others, *named.values())]
-        options = {} if alpha is None else {"alpha": alpha}
-        made = [getattr(tensor, method)(*row, **options) for tensor, *row in zip(self, *columns, strict=False)]
+        any(map(refuse_leaf, self if in_place else ()))  # before any is written to
+        if name in SCALED and len(others) > 2:
+            *others, scalars = others  # type: ignore[assignment]
+        if scalars is not None:
+            named["value"] = scalars.tolist() if isinstance(scalars, Tensor) else scalars
+        named = {key: _each(full, value, len(self)) for key, value in named.items() if value is not None}
+        rows = zip(self, *[_each(full, other, len(self)) for other in others], strict=False)
+        options = zip(*named.values(), strict=False) if named else repeat(())
+        made = [getattr(tensor, method)(*row, **dict(zip(named, values, strict=True)))
+                for (tensor, *row), values in zip(rows, options, strict=False)]
         return self if in_place else tuple(made)
 
     call.__name__ = call.__qualname__ = full
@@ -44,26 +53,10 @@ def _foreach(name: str, in_place: bool) -> AnyFunction:
     return call
 
 
-def _scaled(name: str, in_place: bool) -> AnyFunction:
-    method = name + "_" * in_place
-    full = f"_foreach_{method}"
-
-    def call(self: Sequence[Tensor], tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
-        scales = value if scalars is None else scalars
-        scales = _each(full, scales.tolist() if isinstance(scales, Tensor) else scales, len(self))
-        rows = zip(self, _each(full, tensor1, len(self)), _each(full, tensor2, len(self)), scales, strict=False)
-        made = [getattr(tensor, method)(first, second, value=scale) for tensor, first, second, scale in rows]
-        return self if in_place else tuple(made)
-
-    call.__name__ = call.__qualname__ = full
-    call.__doc__ = f"`{method}` of each tensor, with one factor or one for each."
-    return call
-
-
 FOREACH = {
-    f"_foreach_{name}" + "_" * in_place: make(name, in_place)
-    for make, names in ((_foreach, EACH), (_scaled, ("addcdiv", "addcmul"))) for name in names for in_place in (False, True)
-}
+    f"_foreach_{name}" + "_" * in_place: _foreach(name, in_place) for name in (*EACH, *SCALED) for in_place in (False, True)}
+FOREACH |= {f"_foreach_{name}": _foreach(name, False) for name in ("clone", "max", "mm")}
+FOREACH |= {f"_foreach_{name}_": _foreach(name, True) for name in ("copy", "zero")}
 _pow = FOREACH["_foreach_pow"]
 
 
@@ -84,34 +77,4 @@ def _foreach_powsum(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -
     return tuple((tensor.abs() ** ord).sum(dtype=dtype) for tensor in self)
 
 
-def _foreach_max(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The largest element of each."""
-    return tuple(tensor.max() for tensor in self)
-
-
-def _foreach_mm(self: Sequence[Tensor], mat2: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The product of each with one of the other list."""
-    return tuple(a @ b for a, b in zip(self, _each("_foreach_mm", mat2, len(self)), strict=False))
-
-
-def _foreach_clone(self: Sequence[Tensor], *, memory_format: Any = None) -> tuple[Tensor, ...]:
-    """A copy of each."""
-    return tuple(tensor.clone() for tensor in self)
-
-
-def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> Sequence[Tensor]:
-    """Write those of `src` to those of `self`."""
-    for tensor, source in zip(self, _each("_foreach_copy_", src, len(self)), strict=False):
-        tensor.copy_(source)
-    return self
-
-
-def _foreach_zero_(self: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Write zeros to all."""
-    for tensor in self:
-        tensor.zero_()
-    return self
-
-
-FOREACH |= {f.__name__: f for f in (
-    _foreach_pow, _foreach_norm, _foreach_powsum, _foreach_max, _foreach_mm, _foreach_clone, _foreach_copy_, _foreach_zero_)}
+FOREACH |= {f.__name__: f for f in (_foreach_pow, _foreach_norm, _foreach_powsum)}
