@@ -193,6 +193,9 @@ def _gradients(
             tensor, gradient_of = tensor._stands_for
             with grad_mode(create_graph):
                 new = gradient_of(new)
+        if new.shape != tensor.shape:
+            raise RuntimeError(f"backward: a gradient of shape {new.shape} comes to a tensor that was given shape "
+                               f"{tensor.shape} after the call that used it; want that before")
         before = found.get(id(tensor))
         found[id(tensor)] = tensor, new if before is None else summed(before[1], new, create_graph)
     return list(found.values())

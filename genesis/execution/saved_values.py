@@ -33,7 +33,7 @@ def read_by_backward(nodes: Sequence[Node], roots: Sequence[int], released: Abst
             wanted.update(together)
             continue
         readers = {*reads, *ends.keys() & customs}
-        if together and not (readers and released.issuperset(readers)):
+        if together and not (readers and readers <= released):
             alive.update(together)
             wanted.update(value.index for value in ends.values())
             for index in customs:

@@ -16,6 +16,7 @@ from genesis.execution.flush import flush
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, from_numpy_dtype
 from genesis.ir.graph import plain_number
+from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.signatures import in_positions, operand_names
 from genesis.runtime.devices import CPU, Device
@@ -64,7 +65,9 @@ def array_of(tensor: Tensor) -> Array:
 def _refresh(view: Tensor, root: Tensor) -> None:
     """Give a view the array of its elements in the root's present memory or value."""
     if (holder := detached_root(view)) is not view and array_of(holder).node.differentiable:
-        view._array, view._requires_grad, view._seen = holder.as_strided(*view.layout)._array, True, root._changes
+        with grad_mode(True):
+            whole = holder.as_strided(*contiguous_layout(root.shape))
+            view._array, view._requires_grad, view._seen = read_by(view, whole)._array, True, root._changes
         return
     memory, mapped = root._array.memory, view._element_map
     unwritten = (root._changes - view._seen) % EXPOSED == 0  # so the view keeps its derivation
@@ -81,12 +84,10 @@ def _refresh(view: Tensor, root: Tensor) -> None:
         refreshed = root._array
     else:
         # It keeps its derivation even under no_grad, as it may be used outside of that later.
-        derived = view._array.node.differentiable or root._array.node.differentiable
+        derived = view._array.node.differentiable or (root._requires_grad and not view._detached)
         with grad_mode(derived or thread_state.grad_enabled):
-            whole = call(OPERATIONS["view_at"], (root, view._layout)) if view.dtype is root.dtype else call(
-                OPERATIONS["part_at"], (root, view._layout, view.dtype))
-            whole = whole if mapped is None else call(OPERATIONS[mapped], (whole,))
-            refreshed = (call(OPERATIONS["stop_gradient"], (whole,)) if view._detached else whole)._array
+            read = read_by(view, root)
+            refreshed = (call(OPERATIONS["stop_gradient"], (read,)) if view._detached else read)._array
     if view._detached and view._array.node.differentiable and not (unwritten and aliases):
         with grad_mode(True):  # the derivation of what was written through the view
             refreshed = call(OPERATIONS["with_value"], (tensor_of(view._array, True), tensor_of(refreshed)))._array
@@ -96,6 +97,13 @@ def _refresh(view: Tensor, root: Tensor) -> None:
     view._seen = root._changes
     if mapped is not None and outside:  # a computed value would miss writes from outside
         view._seen -= EXPOSED
+
+
+def read_by(view: Tensor, root: Tensor) -> Tensor:
+    """The elements of `root`, a whole storage, that `view` has in it."""
+    name, *more = ("view_at",) if view.dtype is root.dtype else ("part_at", view.dtype)
+    read: Tensor = call(OPERATIONS[name], (root, view._layout, *more))
+    return read if view._element_map is None else call(OPERATIONS[view._element_map], (read,))  # type: ignore[no-any-return]
 
 
 def _position(trace: Trace, tensor: Tensor) -> int:
@@ -289,20 +297,9 @@ def _otherwise(
 
 
 def _one_device(arguments: CallArguments) -> Device | None:
-    """The common device of the tensors among the arguments; None if they are on several, in lists, or there are none."""
-    device = None
-    for argument in arguments:
-        if isinstance(argument, Tensor):
-            array = argument._array if argument._base is None else array_of(argument)
-            memory = array.memory
-            here = array.device if memory is None else memory.buffer.device
-            if here is not device:
-                if device is not None:
-                    return None
-                device = here
-        elif argument.__class__ in (list, tuple) and any([isinstance(member, Tensor) for member in argument]):
-            return None
-    return device
+    """The common device of the tensors among the arguments; None if they are on several, or there are none."""
+    devices = {array_of(tensor).device for tensor in tensors_in(arguments)}
+    return devices.pop() if len(devices) == 1 else None
 
 
 def _gathered(

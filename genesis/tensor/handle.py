@@ -234,9 +234,9 @@ def root_of(tensor: Tensor) -> Tensor:
 def detached_root(tensor: Tensor) -> Tensor:
     """The detached tensor whose derivation a view shares, if that has not been rebound since; otherwise the tensor itself."""
     holder = tensor._detached_root
-    is_its_view = holder is not None and root_of(holder) is root_of(tensor) and tensor.dtype is holder.dtype and (
-        holder._element_map is None is tensor._element_map)
-    return holder if is_its_view else tensor  # type: ignore[return-value]
+    if holder is None or holder._element_map is not None or (root := root_of(holder)) is not root_of(tensor):
+        return tensor
+    return holder if holder.dtype is root.dtype else tensor
 
 
 def _has_become_derived(view: Tensor) -> bool:
@@ -262,8 +262,13 @@ def mark_inference(result: Any) -> None:
 
 
 def hand_over_storage(tensor: Tensor, array: Array) -> Tensor:
-    """A new root, with this array, that takes over the views and the count of writes of the root `tensor`, which is rebound."""
-    root = tensor_of(array, array.node.differentiable)
+    """A new root, with this array, that takes over the views and the count of writes of the root `tensor`, which is rebound.
+
+    It stands for a leaf, so that the gradients of these views, however often they re-read, are that leaf's.
+    """
+    root = tensor_of(array, tensor._requires_grad)
+    if tensor._requires_grad and not array.node.differentiable:
+        root._stands_for = tensor, _as_it_is
     root._changes, root._versions = tensor._changes, tensor._versions
     root._is_inference, root._keeps_derivation = tensor._is_inference, tensor._keeps_derivation
     tensor._changes += EXPOSED  # so that views look their new root up
@@ -274,6 +279,10 @@ def hand_over_storage(tensor: Tensor, array: Array) -> Tensor:
         tensor._bare_root = None
         bare.stand_for(root)
     return root
+
+
+def _as_it_is(gradient: Tensor) -> Tensor:
+    return gradient
 
 
 def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:

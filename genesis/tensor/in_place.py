@@ -19,7 +19,7 @@ from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.composite import CompositeTensor
-from genesis.tensor.dispatch import array_of, call, known
+from genesis.tensor.dispatch import array_of, call, known, read_by
 from genesis.tensor.handle import CallArguments, Tensor, detached_root, root_of, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
 from genesis.tensor.versions import count_write, versions_of
@@ -114,11 +114,17 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
             return
     if is_whole(tensor, root):
         whole = value
-    elif tensor.dtype is root.dtype:
-        whole = _call_with(not unrecorded, "put", (root, value), layout._asdict())
     else:
-        whole = _call_with(not unrecorded, "put_part", (root, value, layout))
+        with grad_mode(not unrecorded):
+            whole = _with_part(tensor, root, value)
     _store(tensor, root, rederived(root, whole) if keeps_derivation else whole)
+
+
+def _with_part(view: Tensor, root: Tensor, value: Tensor) -> Tensor:
+    """`root`, a whole storage, with `value`, elements as they are stored, in the place of those of `view`."""
+    if view.dtype is root.dtype:
+        return call(OPERATIONS["put"], (root, value), view.layout._asdict())  # type: ignore[no-any-return]
+    return call(OPERATIONS["put_part"], (root, value, view.layout))  # type: ignore[no-any-return]
 
 
 def takes_writes(trace: Trace | None) -> bool:
@@ -230,17 +236,17 @@ def _write_detached(tensor: Tensor, value: Tensor, change: Change | None) -> Ten
     the detached tensor the derivation.
     """
     holder = detached_root(tensor)
-    parts = {tensor: value}
-    if holder is tensor and tensor._detached_root is not None:
-        raise RuntimeError("in-place: this view of a detached tensor, of its parts, conjugates or a former storage, cannot "
-                           "take what carries a gradient; clone() it first")
     if holder is not tensor:
         require_apart(tensor)
-        root = root_of(tensor)
-        whole = holder.as_strided(root.shape, contiguous_layout(root.shape).strides, 0)
-        whole = call(OPERATIONS["put"], (whole, value), tensor.layout._asdict())
-        parts = {part: call(OPERATIONS["view_at"], (whole, part.layout)) for part in (holder, tensor)}
+        mapped = value if tensor._element_map is None else call(OPERATIONS[tensor._element_map], (value,))
+        whole = _with_part(tensor, holder.as_strided(*contiguous_layout(root_of(tensor).shape)), mapped)
+        parts = {part: read_by(part, whole) for part in (holder, tensor)}
         note(array_of(holder), change)
+    elif tensor._detached_root is not None:
+        raise RuntimeError("in-place: a view of a detached tensor's former storage, or of one of parts or conjugates, cannot "
+                           "take what carries a gradient; clone() it first")
+    else:
+        parts = {tensor: value if value._array.node.differentiable else call(OPERATIONS["overwrite"], (tensor, value))}
     with grad_mode(False):
         write(tensor, call(OPERATIONS["stop_gradient"], (value,)), change)
     for part, derived in parts.items():

@@ -262,3 +262,69 @@ def test_a_result_shares_the_storage_that_it_is_given_and_keeps_its_derivation(p
         (y * y).sum().backward()
         found.append((x.tolist(), y.tolist(), y.requires_grad, y._version, x._version, w.grad.tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_views_of_a_storage_that_a_leaf_gives_up_have_its_gradient_whoever_reads_them(is_replaced, late, looks):
+    found = []
+    for library in (genesis, torch):
+        leaf = library.ones(2, 3)
+        if late:
+            view = leaf[1]
+        leaf.requires_grad_()
+        if not late:
+            view = leaf[1]
+        if is_replaced:
+            leaf.data = library.full((2, 3), 4.0)
+        with pytest.raises(RuntimeError, match="a view of a leaf"):
+            view.mul_(2)
+        with library.no_grad():
+            view.mul_(3)
+            if looks:
+                view.tolist()
+        (view * view * leaf).sum().backward()
+        found.append((view.tolist(), leaf.tolist(), view.requires_grad, view.is_leaf, leaf.grad.tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize("part", ["real", "imag", "conj", "mT", "view_as_real"])
+def test_parts_of_a_detached_tensor_have_the_gradients_that_are_written_to_it_and_they_to_them(part, looks):
+    found = []
+    for library in (genesis, torch):
+        w = library.tensor([2 - 1j, 1j], requires_grad=True)
+        whole = library.tensor([[1 + 2j, 3 - 1j], [2, 1j]]).detach()
+        view = library.view_as_real(whole) if part == "view_as_real" else getattr(whole, part)
+        view = view() if part == "conj" else view
+        whole.mul_(w)
+        if looks:
+            with library.no_grad():
+                view.tolist()
+        (view * view).abs().sum().backward(retain_graph=True)
+        first = w.grad.tolist()
+        view[0] = (w if view.is_complex() else w.real).sum()
+        (whole * whole).abs().sum().backward()
+        found.append((view.tolist(), whole.tolist(), view.requires_grad, first, w.grad.tolist()))
+    for have, want in zip(*found, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("change", [lambda x: x.t_(), lambda x: setattr(x, "data", x.data.flatten())])
+def test_a_gradient_that_no_longer_fits_its_leaf_is_refused(change):
+    for library in (genesis, torch):
+        leaf = library.ones(2, 3, requires_grad=True)
+        total = (leaf * 2).exp().sum()
+        with library.no_grad():
+            change(leaf)
+        with pytest.raises(RuntimeError):
+            total.backward()
+
+
+def test_set_is_refused_where_gradients_would_have_to_follow():
+    leaf = genesis.ones(2, requires_grad=True)
+    for tensor, source in ((genesis.zeros(2), leaf), (leaf * 2, genesis.zeros(2))):
+        with pytest.raises(RuntimeError, match="set_: has no gradient"):
+            tensor.set_(source)
+    assert genesis.zeros(2).set_(leaf.storage()).tolist() == [1, 1]

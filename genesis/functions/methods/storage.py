@@ -24,6 +24,7 @@ from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, method, root_of
 from genesis.tensor.in_place import refuse_leaf
 from genesis.tensor.versions import count_write
+from genesis.tracing.state import thread_state
 
 
 def of_file(filename: str | os.PathLike[str], shared: bool | None, size: int, dtype: DType) -> Tensor:
@@ -242,8 +243,8 @@ def set_(
     """Rebind the tensor to `source`, a tensor or storage of its dtype, and share its memory; returns the tensor.
 
     With `size` it is `as_strided` of the storage from `storage_offset`, row-major unless `stride` is given. Without `source`
-    it has no elements. Raises RuntimeError for a leaf that requires a gradient while gradients are recorded, and for
-    another dtype.
+    it has no elements. Raises RuntimeError for tensors that require a gradient while gradients are recorded, and for another
+    dtype.
 
     >>> x, y = genesis.zeros(2), genesis.arange(4.0)
     >>> x.set_(y.storage(), 1, (2,))[0] = 7
@@ -254,6 +255,8 @@ def set_(
     if source is None:
         source = empty(0, dtype=self.dtype, device=self.device)
     given: Tensor = source._root if isinstance(source, TypedStorage) else source
+    if thread_state.grad_enabled and (self.requires_grad or (given is source and given.requires_grad)):
+        raise RuntimeError("set_: has no gradient; detach() the source, and the tensor, or use genesis.no_grad()")
     if given.dtype is not self.dtype:
         raise RuntimeError(f"set_: the source holds {given.dtype.name}; want the tensor's {self.dtype.name}")
     if size is not None:

@@ -161,12 +161,13 @@ def become_view(tensor: Tensor, name: str, make: Callable[[], Tensor]) -> Tensor
         restrided = make()
     is_whole = restrided._layout == contiguous_layout(restrided.shape) and numel(restrided.shape) == numel(tensor.shape)
     if tensor._base is None and not is_whole:
-        share_storage(tensor, hand_over_storage(tensor, array), restrided._layout)
+        share_storage(tensor, hand_over_storage(tensor, array), contiguous_layout(tensor.shape))
         tensor._detached = tensor._requires_grad and not array.node.differentiable
-    tensor._array = restrided._array
+    root = root_of(tensor)
     count_write(tensor)
-    if tensor._base is not None:
-        tensor._layout, tensor._seen = restrided._layout, root_of(tensor)._changes
+    tensor._array = restrided._array  # nothing is called from here on, and so no signal handler comes between
+    if root is not tensor:
+        tensor._layout, tensor._seen = restrided._layout, root._changes
     return tensor
 
 
