@@ -18,9 +18,9 @@ from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor, hand_over_storage, method, root_of, share_storage
+from genesis.tensor.handle import Tensor, method, root_of
 from genesis.tensor.out import takes_out
-from genesis.tensor.versions import count_write
+from genesis.tensor.versions import count_write, hand_over_storage
 from genesis.tensor.views import move_storage
 from genesis.tracing.recording_hooks import refuse
 
@@ -134,7 +134,7 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
             move_storage(self, whole[start:].reshape(shape).clone())
             count_write(self)
             return self
-        share_storage(root, hand_over_storage(root, whole._array), contiguous_layout(root.shape), root._element_map)
+        hand_over_storage(root, whole._array, contiguous_layout(root.shape))
     return become_view(self, "resize", partial(as_strided, self, shape, contiguous_strides(shape), start))
 
 

@@ -261,30 +261,6 @@ def mark_inference(result: Any) -> None:
         tensor._is_inference = True
 
 
-def hand_over_storage(tensor: Tensor, array: Array) -> Tensor:
-    """A new root, with this array, that takes over the views and the count of writes of the root `tensor`, which is rebound.
-
-    It stands for a leaf, so that the gradients of these views, however often they re-read, are that leaf's.
-    """
-    root = tensor_of(array, tensor._requires_grad)
-    if tensor._requires_grad and not array.node.differentiable:
-        root._stands_for = tensor, _as_it_is
-    root._changes, root._versions = tensor._changes, tensor._versions
-    root._is_inference, root._keeps_derivation = tensor._is_inference, tensor._keeps_derivation
-    tensor._changes += EXPOSED  # so that views look their new root up
-    storage, tensor._storage = tensor._storage, None
-    if storage is not None:  # without views, nothing to do
-        storage.root = root
-    if (bare := tensor._bare_root and tensor._bare_root()) is not None:
-        tensor._bare_root = None
-        bare.stand_for(root)
-    return root
-
-
-def _as_it_is(gradient: Tensor) -> Tensor:
-    return gradient
-
-
 def all_pending(trace: Trace, result: Any, kind: type[Tensor]) -> Any:
     """The tensors for a call's results, in the tuple or named tuple of their positions."""
     if result.__class__ is int:

@@ -1,4 +1,4 @@
-"""Versions: the number of in-place writes to a tensor, which backward compares.
+"""Versions: the number of in-place writes to a tensor, which backward compares; a tensor that is given other storage keeps it.
 
 A root counts the writes to its storage, for itself and its views. What brings a count of its own to a storage has `Versions`:
 `.data`, and a tensor that was rebound to it, together with its earlier views. Their writes are not the root's.
@@ -7,10 +7,12 @@ A root counts the writes to its storage, for itself and its views. What brings a
 from __future__ import annotations
 
 from genesis.ir.replayable import replayable_module
+from genesis.ops.layout import Layout
 from genesis.runtime.references import is_sole_owner
-from genesis.tensor.handle import Tensor, attribute, hand_over_storage, is_of_inference_mode, root_of
+from genesis.tensor.handle import Storage, Tensor, attribute, is_of_inference_mode, root_of, tensor_of
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.tensor_state import EXPOSED, UNTRACKED, Versions
+from genesis.tracing.trace import Array
 
 
 def versions_of(tensor: Tensor) -> Versions | None:
@@ -44,6 +46,34 @@ def count_write(tensor: Tensor) -> None:
     else:
         root._changes += UNTRACKED
         versions.count += 1
+
+
+def hand_over_storage(tensor: Tensor, array: Array, layout: Layout | None = None) -> Tensor:
+    """A new root, with this array, that takes over the views and the count of writes of the root `tensor`, which is rebound, or
+    becomes a view with this `layout` itself. It stands for a leaf, so that gradients of the views are that leaf's.
+    """
+    is_leaf = tensor._requires_grad and not array.node.differentiable
+    storage, bare = tensor._storage, tensor._bare_root and tensor._bare_root()
+    root = tensor_of(array, tensor._requires_grad)
+    if is_leaf and storage is not None:
+        root._stands_for = tensor, _as_it_is
+    root._changes, root._versions = tensor._changes, tensor._versions
+    root._is_inference, root._keeps_derivation = tensor._is_inference, tensor._keeps_derivation
+    root._storage = None if layout is None else Storage()
+    if layout is not None:  # from here on nothing is called, and so no signal handler finds the tensor apart from its views
+        tensor._base, tensor._layout, tensor._seen, tensor._detached = root, layout, root._changes, is_leaf
+    tensor._storage = root._storage
+    tensor._changes += EXPOSED  # so that views look their new root up
+    if storage is not None:
+        storage.root = root
+    if bare is not None:
+        tensor._bare_root = None
+        bare.stand_for(root)
+    return root
+
+
+def _as_it_is(gradient: Tensor) -> Tensor:
+    return gradient
 
 
 def leave_storage(tensor: Tensor) -> None:

@@ -193,3 +193,24 @@ def test_nothing_that_steps_of_new_sizes_make_calls_python_as_it_dies():
         zeros[rows : rows + 2] = 1.5
         assert zeros.sum().item() == 9
     assert weights.grad is not None and not found
+
+
+@pytest.mark.parametrize("change", [lambda x: x.t_(), lambda x: x.resize_(3, 3)])
+def test_an_interrupted_change_of_shape_leaves_a_tensor_and_its_views_together(change):
+    def change_one() -> None:
+        x = shared[0] = genesis.arange(6.0).reshape(2, 3).clone()
+        shared[1:] = x[0], x.detach()
+        change(x)
+
+    within = "become_view", "hand_over_storage", "root_of", "tensor_of", "share_storage", "count_write"
+    shared = [None, None, None]
+    moments = moments_of(change_one, within)
+    assert moments > 10
+    for moment in range(1, moments + 1):
+        where = interrupt(change_one, moment, within)
+        if shared[2] is not None:
+            x, row, whole = shared
+            assert sorted(x.flatten().tolist())[-6:] == list(range(6)), where
+            x.add_(1)
+            assert (row.tolist(), whole.tolist()) == ([1, 2, 3], [[1, 2, 3], [4, 5, 6]]), where
+        shared = [None, None, None]

@@ -16,9 +16,9 @@ from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.from_python import from_data
-from genesis.tensor.handle import Tensor, hand_over_storage, method, root_of, share_storage
+from genesis.tensor.handle import Tensor, method, root_of
 from genesis.tensor.in_place import refuse_leaf
-from genesis.tensor.versions import count_write
+from genesis.tensor.versions import count_write, hand_over_storage
 from genesis.tensor.view_memory import make_view
 from genesis.tensor.views import detach, share_data, view
 from genesis.tracing.recording_hooks import refuse
@@ -161,8 +161,7 @@ def become_view(tensor: Tensor, name: str, make: Callable[[], Tensor]) -> Tensor
         restrided = make()
     is_whole = restrided._layout == contiguous_layout(restrided.shape) and numel(restrided.shape) == numel(tensor.shape)
     if tensor._base is None and not is_whole:
-        share_storage(tensor, hand_over_storage(tensor, array), contiguous_layout(tensor.shape))
-        tensor._detached = tensor._requires_grad and not array.node.differentiable
+        hand_over_storage(tensor, array, contiguous_layout(tensor.shape))
     root = root_of(tensor)
     count_write(tensor)
     tensor._array = restrided._array  # nothing is called from here on, and so no signal handler comes between
