@@ -8,7 +8,6 @@ times the tangents.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -27,32 +26,22 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-class _Levels(threading.local):
-    def __init__(self) -> None:
-        self.open: list[list[tuple[Tensor, Tensor]]] = []  # per level: (dual tensor, its tangent)
-        self.around: list[bool | None] = []  # the modes in which they were opened: under no_grad too, a level records
-
-
-_levels = _Levels()
-
-
 def enter_dual_level() -> int:
     """Enter a level, in which dual tensors can be made; returns its number. Raises RuntimeError within another one."""
-    if _levels.open:
+    if thread_state.dual_level is not None:
         raise RuntimeError("forward_ad: levels do not nest; use genesis.func.jvp for derivatives of derivatives")
-    _levels.open.append([])
-    _levels.around.append(thread_state.grad_enabled)
-    if thread_state.grad_enabled is False:
+    thread_state.dual_level = [], thread_state.grad_enabled
+    if thread_state.grad_enabled is False:  # a level records under no_grad too
         thread_state.grad_enabled = True
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Exit the level. Raises RuntimeError outside of one."""
-    if not _levels.open:
+    if thread_state.dual_level is None:
         raise RuntimeError("forward_ad: there is no level to leave; enter one with dual_level()")
-    _levels.open.pop()
-    if _levels.around.pop() is False:
+    (_, before), thread_state.dual_level = thread_state.dual_level, None
+    if before is False:
         thread_state.grad_enabled = False
 
 
@@ -75,19 +64,19 @@ def dual_level() -> Iterator[int]:
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """`tensor` with a tangent of its shape. Raises RuntimeError outside of a level, ValueError for another shape."""
-    if not _levels.open:
+    if thread_state.dual_level is None:
         raise RuntimeError("make_dual: there is no level; enter one with dual_level()")
     if tensor.shape != tangent.shape:
         raise ValueError(f"make_dual: the tangent has shape {tangent.shape}; want the tensor's {tensor.shape}")
     with grad_mode(True):
         dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
-    _levels.open[-1].append((dual, tangent))
+    thread_state.dual_level[0].append((dual, tangent))
     return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value and its tangent; the tangent is None if it depends on no dual tensor."""
-    duals = _levels.open[-1] if _levels.open else []
+    duals = thread_state.dual_level[0] if thread_state.dual_level is not None else []
     known = next((tangent for dual, tangent in duals if dual is tensor), None)
     if known is not None or not duals or not tensor.requires_grad:
         return UnpackedDualTensor(tensor.detach(), known)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from genesis.execution.flush import flush_all
-from genesis.tracing.state import thread_state
+from genesis.tracing.state import thread_mode, thread_state
 
 
 @contextmanager
@@ -36,21 +36,15 @@ def deferring() -> Iterator[None]:
 
     Eager mode is suspended, and functions made by `genesis.compile` run uncompiled.
     """
-    before, thread_state.deferred = thread_state.deferred, True
-    try:
-        with _running(True, 0) if thread_state.weight else nullcontext():
-            yield
-    finally:
-        thread_state.deferred = before
+    with thread_mode("deferred", True), _running(True, 0) if thread_state.weight else nullcontext():
+        yield
 
 
 @contextmanager
 def _running(eager: bool, weight: float) -> Iterator[None]:
     flush_all()
-    before = thread_state.eager, thread_state.weight
-    thread_state.eager, thread_state.weight = eager, weight
     try:
-        yield
+        with thread_mode("eager", eager), thread_mode("weight", weight):
+            yield
     finally:
-        thread_state.eager, thread_state.weight = before
         flush_all()

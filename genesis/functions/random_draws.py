@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -27,7 +26,7 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import call_on
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tracing.recording_hooks import numbers_drawn, reads_forbidden, refuse
-from genesis.tracing.state import thread_state
+from genesis.tracing.state import thread_mode, thread_state
 from genesis.tracing.trace import Array
 
 
@@ -44,39 +43,25 @@ def stream(device: Device = CPU, generator: Generator | None = None) -> Mersenne
 
 def are_counted() -> bool:
     """Whether numbers of the default generator are a function of seed and counter, and the same for no vmapped examples."""
-    return not (Generator.in_pytorchs_order or _mapped.levels)
-
-
-class _Mapped(threading.local):
-    """The vmapped functions that are running, outermost first: each one's randomness setting and number of examples; and
-    the first examples, for which they run."""
-
-    levels: tuple[tuple[str, int], ...] = ()
-    examples: tuple[Array, ...] = ()
-
-
-_mapped = _Mapped()
+    return not (Generator.in_pytorchs_order or thread_state.mapped)
 
 
 @contextlib.contextmanager
 def mapped(randomness: str, extent: int, examples: Sequence[Array] = ()) -> Iterator[None]:
     """Context of a function vmapped over `extent` examples: "error" forbids draws, "different" reserves numbers for all."""
-    before = _mapped.levels, _mapped.examples
-    _mapped.levels, _mapped.examples = (*before[0], (randomness, extent)), (*before[1], *examples)
-    try:
+    levels, examples = (*thread_state.mapped, (randomness, extent)), (*thread_state.examples, *examples)
+    with thread_mode("mapped", levels), thread_mode("examples", examples):
         yield
-    finally:
-        _mapped.levels, _mapped.examples = before
 
 
 def is_of_an_example(array: Array) -> bool:
     """Whether an array is computed from an example of a vmapped function that is running, or from numbers drawn there."""
-    return bool(_mapped.examples) and is_computed_from(array, _mapped.examples, or_drawn=True)
+    return bool(thread_state.examples) and is_computed_from(array, thread_state.examples, or_drawn=True)
 
 
 def is_shared_by_examples(array: Array) -> bool:
     """Whether a vmapped function is running, and a pending array is the same for all of its examples."""
-    return bool(_mapped.examples) and array.memory is None and not is_of_an_example(array)
+    return bool(thread_state.examples) and array.memory is None and not is_of_an_example(array)
 
 
 def is_computed_from(array: Array, examples: Sequence[Array], or_drawn: bool = False) -> bool:
@@ -98,7 +83,7 @@ def is_computed_from(array: Array, examples: Sequence[Array], or_drawn: bool = F
 
 
 def _of_all_examples(count: int) -> int:
-    for randomness, extent in _mapped.levels:
+    for randomness, extent in thread_state.mapped:
         if randomness == "error":
             raise RuntimeError(
                 "vmap: the function draws random numbers; want randomness='different' for each example's own, or 'same'"
@@ -109,7 +94,7 @@ def _of_all_examples(count: int) -> int:
 
 def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
     """(seed, start of the counter) of `count` fresh numbers, as signed 64-bit integers; from `generator`, if given."""
-    count = _of_all_examples(count) if _mapped.levels else count
+    count = _of_all_examples(count) if thread_state.mapped else count
     if generator is not None:
         refuse("numbers are drawn from a generator of the call's own")
     source = generator or rng.default_generator

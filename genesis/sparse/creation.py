@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,13 +21,7 @@ from genesis.runtime.devices import DeviceLike
 from genesis.sparse.sparse_tensor import SparseTensor, in_layout, rows_of, sparse, stack
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
-
-
-class _Setting(threading.local):
-    is_on = False
-
-
-_setting = _Setting()
+from genesis.tracing.thread import thread_state
 
 
 class check_sparse_tensor_invariants:
@@ -50,30 +43,30 @@ class check_sparse_tensor_invariants:
     @staticmethod
     def is_enabled() -> bool:
         """Whether indices are checked."""
-        return _setting.is_on
+        return thread_state.checks_sparse
 
     @staticmethod
     def enable() -> None:
         """Start checking indices."""
-        _setting.is_on = True
+        thread_state.checks_sparse = True
 
     @staticmethod
     def disable() -> None:
         """Stop checking indices."""
-        _setting.is_on = False
+        thread_state.checks_sparse = False
 
     def __enter__(self) -> check_sparse_tensor_invariants:
-        self._before.append(_setting.is_on)
-        _setting.is_on = self._wanted
+        self._before.append(thread_state.checks_sparse)
+        thread_state.checks_sparse = self._wanted
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        _setting.is_on = self._before.pop()
+        thread_state.checks_sparse = self._before.pop()
 
 
 def checked(x: SparseTensor, wanted: bool | None) -> SparseTensor:
     """The tensor, after checking its indices if `wanted` (None: the setting). Raises ValueError."""
-    if not (_setting.is_on if wanted is None else wanted):
+    if not (thread_state.checks_sparse if wanted is None else wanted):
         return x
     name = f"{x._kind.name}_tensor"
     if x._pointers is not None:

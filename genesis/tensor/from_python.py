@@ -25,7 +25,7 @@ from genesis.tensor.dispatch import call, known, moved
 from genesis.tensor.handle import CallArguments, Operand, Tensor, from_values, method, new_root, tensor_of
 from genesis.tracing.memory import LINE, NUMBERS, Memory
 from genesis.tracing.recording_hooks import made_from_python, python_data, refuse
-from genesis.tracing.state import current_trace, grad_mode, thread_state
+from genesis.tracing.state import current_trace, grad_mode, thread_mode, thread_state
 from genesis.tracing.trace import Array
 
 
@@ -223,11 +223,8 @@ def call_on(device: Device, operation: Operation, arguments: CallArguments, targ
     if device is CPU and not thread_state.multi_device:
         return known.call(operation, arguments, None, False, target)
     current_trace(device)  # from now on this thread's calls check devices
-    before, thread_state.device = thread_state.device, device
-    try:
+    with thread_mode("device", device):
         return call(operation, arguments)
-    finally:
-        thread_state.device = before
 
 
 def filled(value: Operand, shape: Shape, dtype: DType, device: Device = CPU, target: Tensor | None = None) -> Tensor:

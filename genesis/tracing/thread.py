@@ -34,6 +34,10 @@ class _ThreadState(threading.local):
         self.weight: float = 0  # that a trace begins with: infinite in eager mode, so that every call is flushed
         self.loop: Any = (None, None, 0), None  # the call at which a long loop is flushed, and the trace that has chosen it
         self.autocasts: tuple[DType | None, ...] = ()  # those of the contexts that are open
+        self.mapped: tuple[tuple[str, int], ...] = ()  # vmapped functions that run, outermost first: randomness, examples
+        self.examples: tuple[Any, ...] = ()  # their first examples, for which they run
+        self.dual_level: Any = None  # of forward mode: pairs of a dual tensor and its tangent, and the mode around
+        self.checks_sparse = False  # new sparse tensors' indices are checked
         begun.difference_update([reference for reference in [*begun] if reference() is None])  # of threads that ended
 
 
