@@ -44,7 +44,7 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False, pairs: bo
             continue
         node = result.moved(node)
         if node.op == "matmul":
-            result.put(_matmul(result, node).index)
+            result.put(_legal_product(result, node, is_thin(result.nodes, *node.inputs)).index)
         elif kind == "gather":
             source = result.copies.get(reading(result, node.inputs[0]))  # gathers are faster from a contiguous copy
             source = in_memory(result, node.inputs[0]) if source is None else source
@@ -71,33 +71,30 @@ def legalize(graph: Simplified, saved: int = 0, strided: bool = False, pairs: bo
     return result.finished(outputs)
 
 
-def _matmul(graph: Legal, node: Node) -> Value:
-    return _product(graph, node, is_thin(graph.nodes, *node.inputs))
-
-
-def _product(graph: Legal, node: Node, thin: bool) -> Value:
+def _legal_product(graph: Legal, node: Node, thin: bool) -> Value:
+    """The product of operands that it can read; sums of products if it is `thin` or of integers."""
     a, b = (graph.value(i) for i in node.inputs)
     if graph.pairs and not thin and (y := product_of_pairs(graph, node, a, b)) is not None:
         return cast(y, node.dtype)
     if a.dtype is not node.dtype:  # 16-bit operands of a product in float32
         if graph.strided and not thin:  # the device's product rounds its result
-            return cast(_product(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype), thin), node.dtype)
+            return cast(_legal_product(graph, Node("matmul", node.inputs, node.attrs, node.shape, a.dtype), thin), node.dtype)
         wide = Node("matmul", (_widened(a).index, _widened(b).index), node.attrs, node.shape, float32)
-        return _product(graph, wide, thin)
+        return _legal_product(graph, wide, thin)
     if node.dtype.compute is not node.dtype and (thin or not graph.strided):
         wide = Node("matmul", (_widened(a).index, _widened(b).index), node.attrs, node.shape, float32)
-        return cast(_product(graph, wide, thin), node.dtype)
+        return cast(_legal_product(graph, wide, thin), node.dtype)
     if node.dtype.category < 2 or thin or numel(a.shape) == 0 or numel(b.shape) == 0:
         return sum_of_products(graph, a, b, node.shape)
     # The product's launch has two axes for the batch: operands that cannot be walked with two are copied.
-    operands = [_matrix(graph, i, columns) for i, columns in zip(node.inputs, (b.shape[-1], 0), strict=True)]
+    operands = [_readable_operand(graph, i, columns) for i, columns in zip(node.inputs, (b.shape[-1], 0), strict=True)]
     layouts = [operand_layout(graph.nodes, i)[0] for i in operands]
     if not graph.strided and len(collapsed_batch([*layouts, result_layout(node, a.shape)])[0]) > 2:
         operands = [copied(graph, i) for i in operands]
     return graph.value(graph.append(node.renumbered(tuple(operands))))
 
 
-def _matrix(graph: Legal, index: int, columns: int) -> int:
+def _readable_operand(graph: Legal, index: int, columns: int) -> int:
     """`index` or a copy of it that products can read. `columns` is the number of columns that a left operand is multiplied
     with, 0 for a right one. A transposed matrix is copied in its memory order.
     """
@@ -108,7 +105,7 @@ def _matrix(graph: Legal, index: int, columns: int) -> int:
     if found is not None and (graph.strided or (found[1] != PLAIN and _is_packed_there(graph, index, found, columns))):
         return index
     if found is not None and found[1] != PLAIN:
-        return _copied_matrix(graph, index, found)
+        return _copied_operand(graph, index, found)
     node = graph.nodes[index]
     row, column = node.attrs["strides"][-2:] if node.op == "view" else (1, 0)
     if not 0 < row < column:
@@ -121,7 +118,7 @@ def _matrix(graph: Legal, index: int, columns: int) -> int:
     return swapped(graph.value(copied(graph, as_it_lies.index))).index
 
 
-def _copied_matrix(graph: Legal, index: int, found: tuple[Layout, AxisGroups]) -> int:
+def _copied_operand(graph: Legal, index: int, found: tuple[Layout, AxisGroups]) -> int:
     """A copy of a batch of matrices in memory order, shared by equal values and by their transposes."""
     (rows, columns), layout, x = digits_of(*found), found[0], graph.value(index)
     is_transposed = _step(rows) < _step(columns)
