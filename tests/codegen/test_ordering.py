@@ -94,6 +94,15 @@ def test_a_long_row_is_everybodys(dtype, ascending):
         np.testing.assert_array_equal(genesis.topk(genesis.tensor(x), 70, 0, descending).indices.numpy(), want[:70])
 
 
+def test_blocks_of_a_row_are_never_shorter_than_what_is_taken_of_each():
+    genesis.set_num_threads(130)  # 512 blocks, aligned to 64 elements
+    n, k = (512 << 15) + 1, 1000
+    last = genesis.arange(n - 65, n)
+    x = genesis.zeros(n, dtype=genesis.uint8).index_fill(0, last, 2)
+    found = genesis.topk(x, k).indices.numpy()
+    np.testing.assert_array_equal(found, [*range(n - 65, n), *range(k - 65)])
+
+
 def test_ends_of_the_range_are_in_order():
     for dtype in ("int64", "uint64", "uint8", "int32"):
         ends = np.iinfo(dtype)

@@ -28,7 +28,7 @@ def aligned(nbytes: int) -> int:
 
 
 class Rows(NamedTuple):
-    """The rows of a call's first operand, and their division among workers: whole, or in `blocks` of `stretch` elements."""
+    """The rows of a call's first operand, and their division among workers: whole, or in `blocks`."""
 
     node: Node
     keys: Keys
@@ -36,7 +36,6 @@ class Rows(NamedTuple):
     total: int
     workers: int
     blocks: int
-    stretch: int
 
     @classmethod
     def of(cls, node: Node, shape: tuple[int, int], threads: int, cost: int, block: int) -> Rows:
@@ -44,9 +43,7 @@ class Rows(NamedTuple):
         total, n = shape
         workers = threads if cost * total * n > PARALLEL_COST else 1
         blocks = max(1, min(BLOCKS * workers, n // block)) if total < workers else 1
-        stretch = max(ALIGNED, aligned(-(-n // blocks)))
-        blocks = max(1, -(-n // stretch)) if blocks > 1 else 1
-        return cls(node, Keys(node.dtype.itemsize), n, total, workers, blocks, stretch)
+        return cls(node, Keys(node.dtype.itemsize), n, total, workers, blocks)
 
     @property
     def is_shared(self) -> bool:
@@ -86,7 +83,7 @@ class RowKernel(WordKernel):
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of a launch's words, in order."""
-        return (*ORDER, "step", "source", "out", "n", "blocks", "stretch", "scratch", "pitch", "a", "b", *cls.more)
+        return (*ORDER, "step", "source", "out", "n", "blocks", "scratch", "pitch", "a", "b", *cls.more)
 
     @classmethod
     def plan(cls, node: Node, call: HostCall, rows: Rows, slots: SlotMap) -> LaunchPlan:
@@ -143,8 +140,8 @@ class RowKernel(WordKernel):
         known: dict[str, BlockWord] = {
             **dict(zip(ORDER, order_words(dtype, cls.is_descending(node)), strict=True)), **plan.words,
             "source": slots.address(value, layout.offset * dtype.itemsize), "out": slots.address(call.node),
-            "n": rows.n, "blocks": rows.blocks, "stretch": rows.stretch, "scratch": slots.workspace(plan.memory),
-            "pitch": plan.pitch, "a": plan.scratch.a, "b": plan.scratch.b,
+            "n": rows.n, "blocks": rows.blocks, "scratch": slots.workspace(plan.memory), "pitch": plan.pitch,
+            "a": plan.scratch.a, "b": plan.scratch.b,
         }
         kernel = addresses[cls.source(rows.keys).symbol]
         found = [known | {"step": cls.steps.index(step)} | words for step, _, words in plan.launches]
@@ -161,12 +158,12 @@ class RowKernel(WordKernel):
         return super().text()
 
     def part(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
-        """(row, block, first, end) of an item that is a block of a row."""
-        builder, words = self.builder, self.words
-        row = builder.sdiv(item, words["blocks"])
-        block = item - row * words["blocks"]
-        first = block * words["stretch"]
-        return row, block, first, self.least(first + words["stretch"], words["n"])
+        """(row, block, first, end) of an item that is a block of a row: all are equally long but for alignment."""
+        builder, n, blocks = self.builder, self.words["n"], self.words["blocks"]
+        row = builder.sdiv(item, blocks)
+        block = item - row * blocks
+        first, end = (self.least(builder.sdiv(n * b, blocks) + (ALIGNED - 1) & -ALIGNED, n) for b in (block, block + 1))
+        return row, block, first, end
 
     def row(self, row: ir.Value) -> ir.Value:
         """The address of a row's elements."""
