@@ -67,10 +67,6 @@ def _public_to_real(x: np.ndarray, axes: Axes, extent: int, forward: bool, scale
     out[...] = function(x, s=extents, axes=axes, norm=_NORMS[forward][scale], workers=threads)
 
 
-def _threads(x: np.ndarray) -> int:
-    return get_num_threads() if x.size >= _THREADED else 1
-
-
 # ---- host operations ----
 def _row(name: str, grad: Gradient, kind: str) -> None:
     """A primitive that calls a function of `_Transforms`."""
