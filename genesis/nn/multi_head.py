@@ -229,6 +229,7 @@ def scaled_dot_product_attention(
     attended = call(OPERATIONS["scaled_dot_product_attention"], arguments)
     fused = query.ndim == 4 and not dropout_p and len({query.shape[-1], key.shape[-1], value.shape[-1]}) == 1
     axes = memory_axes(query) if fused else [0, 1, 2, 3]
-    if axes == [0, 1, 2, 3] or (attn_mask is not None and attn_mask.requires_grad):
+    if axes == [0, 1, 2, 3] or (attn_mask is not None and attn_mask.requires_grad) or {
+            x.stride(-1) for x in (query, key, value)} != {1}:
         return attended  # type: ignore[no-any-return]
     return attended.permute(axes).contiguous().permute([*map(axes.index, range(4))])  # type: ignore[no-any-return]
