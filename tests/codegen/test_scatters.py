@@ -49,13 +49,14 @@ def test_a_fold_is_a_kernel():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "float16"])
-def test_rows_of_a_large_result_are_each_one_items(dtype):
-    places = np.concatenate([RANDOM.integers(0, 700, 300), [5, 5, 699, 0]])
-    x, y = (RANDOM.integers(-9, 9, (n, 800)).astype(dtype) for n in (700, len(places)))
+@pytest.mark.parametrize(("rows", "width", "terms"), [(700, 800, 300), (22000, 24, 4000)], ids=["wide", "narrow"])
+def test_rows_of_a_large_result_are_each_one_items(dtype, rows, width, terms):
+    places = np.concatenate([RANDOM.integers(0, rows, terms), [5, 5, rows - 1, 0]])
+    x, y = (RANDOM.integers(-9, 9, (n, width)).astype(dtype) for n in (rows, len(places)))
     found = []
     for lib in (genesis, torch):
         at = lib.tensor(places)
-        wide = at.reshape(-1, 1).expand(-1, 800)
+        wide = at.reshape(-1, 1).expand(-1, width)
         given, terms = lib.tensor(x), lib.tensor(y)
         found.append((given.index_add(0, at, terms), given.scatter_reduce(0, wide, terms, "amax")))
     for have, want in zip(*found, strict=True):

@@ -197,7 +197,7 @@ def _bind_item(nest: Nest, axis: int, position: ir.Value) -> None:
     """Bind an outer axis, or the range of lanes, at an item's position along it."""
     extent = nest.words[nest.kernel.axes[axis][0]]
     if axis == nest.kernel.lane and nest.kernel.place is not None:
-        nest.residue = position
+        nest.owner = position
     elif axis == nest.kernel.lane:
         size = nest.words[nest.word_of("block")]
         start = position * size

@@ -49,7 +49,7 @@ class Nest:
     share: ir.Value  # the number of the present share of partial results
     lane_range: tuple[ir.Value, ir.Value]  # the present lanes: of an item, or of a vector within the lane loop
     tiled_range: tuple[ir.Value, ir.Value]  # an item's range of a tiled kept axis
-    residue: ir.Value  # of the places that an item writes at, see `Kernel.place`
+    owner: ir.Value  # the number of an item among those that share all places, see `Kernel.place`
     block_origin: tuple[ir.Value, ir.Value]  # the start of a tile's block: along the tiled axis and along lanes
 
     def __init__(self, kernel: Kernel, name: str, width: int, blocks: Mapping[int, int]) -> None:

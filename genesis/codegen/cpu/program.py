@@ -195,8 +195,9 @@ def _block(
             size = minimum(size, FINAL_BLOCK)
         if kernel.tiled in kernel.outer:
             size = tile_side(kernel)
-        count = maximum(1, -(-extent // size))
-        items *= -(-extent // size)
+        blocks = -(-extent // size) if kernel.place is None else wanted
+        count = maximum(1, blocks)
+        items *= blocks
     # Kernels with totals divide their items into shares themselves, each with partial results of its own.
     shares = maximum(1, minimum(parts, items))
     work = Work(size, count, workers, items, shares)

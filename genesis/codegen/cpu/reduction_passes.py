@@ -20,6 +20,8 @@ from genesis.codegen.cpu.transposing_tiles import through_tiles
 from genesis.codegen.cpu.values import effect, hoist, stored, value_of
 from genesis.lower.kernel import REDUCTIONS, Instruction
 
+GOLDEN = 0x9E3779B1  # 2^32 by the golden ratio: its multiples modulo 2^32 are spread evenly (Knuth, 6.4)
+
 
 def emit_row(nest: Nest, totals: dict[int, Accumulator], start: ir.Value, end: ir.Value) -> None:
     """Emit one point of the kept axes, or a vector of points: the passes, then what depends on them."""
@@ -92,8 +94,8 @@ class _Pass:
         if tail in self.needed:
             with_tail(nest, tail, self.needed, end, self._compute)
         elif kernel.place is not None:
-            residue = nest.builder.urem(value_of(nest, kernel.place), nest.words[nest.word_of("blocks")])
-            with nest.branch(residue.equals(nest.residue)):
+            hashed = value_of(nest, kernel.place) * GOLDEN & (1 << 32) - 1
+            with nest.branch(nest.builder.lshr(hashed * nest.words[nest.word_of("blocks")], I64(32)).equals(nest.owner)):
                 nest.lane_loop(start, end, partial(_points, nest, self.needed, self._compute))
         elif kernel.lane_is_innermost:
             nest.lane_loop(start, end, partial(_points, nest, self.needed, self._compute))
