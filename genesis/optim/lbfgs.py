@@ -16,7 +16,7 @@ from genesis.tensor.handle import Tensor
 from genesis.tensor.views import detach
 from genesis.tracing.state import grad_mode
 
-DECREASE, CURVATURE, MOST = 1e-4, 0.9, 25
+DECREASE, CURVATURE = 1e-4, 0.9
 BLOCK = 8  # past steps of one program: however many there are, the same few programs run
 
 
@@ -92,7 +92,9 @@ class LBFGS(Optimizer):
         return state
 
     def shown(self, group: Group, state: State) -> State:
-        return {**state, "al": [None] * group["history_size"]} if state.get("n_iter") else {}
+        if state.get("n_iter"):
+            return {**state, "al": [None] * group["history_size"]}
+        return {name: state[name] for name in ("func_evals", "n_iter") if state}
 
     def step(self, closure: Closure | None = None) -> Any:
         """The loss before the first step. Raises TypeError without `closure`, which computes the loss and its gradients."""
@@ -110,24 +112,26 @@ class LBFGS(Optimizer):
 
         with grad_mode(False):
             loss, gradient = evaluate()
+            self.state_of(group["params"][0], group)["func_evals"] += 1
             if _greatest(gradient) > group["tolerance_grad"]:
                 self._iterate(group, evaluate, float(loss), gradient)
         return loss
 
     def _iterate(self, group: Group, evaluate: Callable[[], tuple[Any, Tensor]], loss: float, gradient: Tensor) -> None:
         state, evaluations = self.state_of(group["params"][0], group), 1
-        state["func_evals"] += 1
         for number in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             direction = state["d"] = self._direction(state, gradient, group["history_size"])
             last_loss, state["prev_flat_grad"] = loss, gradient
             state["prev_loss"] = loss
             first = min(1.0, 1.0 / float(gradient.abs().sum())) if state["n_iter"] == 1 else 1.0
-            step, slope, count = first * group["lr"], float(gradient.dot(direction)), 0
+            state["t"] = step = first * group["lr"]
+            slope, count = float(gradient.dot(direction)), 0
             if slope > -group["tolerance_change"]:
                 break
             if group["line_search_fn"]:
-                found, count = self._search(group, evaluate, Point(0.0, loss, gradient, slope), direction, step)
+                start, most = Point(0.0, loss, gradient, slope), group["max_eval"] - evaluations
+                found, count = self._search(group, evaluate, start, direction, step, most)
                 step, loss, gradient = found.step, found.loss, found.gradient
             else:
                 self._move(group, direction, step)
@@ -169,7 +173,7 @@ class LBFGS(Optimizer):
         return q
 
     def _search(
-        self, group: Group, evaluate: Callable[[], tuple[Any, Tensor]], start: Point, direction: Tensor, step: float
+        self, group: Group, evaluate: Callable[[], tuple[Any, Tensor]], start: Point, direction: Tensor, step: float, most: int
     ) -> tuple[Point, int]:
         kept = [p.clone() for p in group["params"]]
 
@@ -180,7 +184,7 @@ class LBFGS(Optimizer):
                 parameter.copy_(value)
             return Point(step, float(loss), gradient, float(gradient.dot(direction)))
 
-        found, count = strong_wolfe(at, start, step, _greatest(direction), group["tolerance_change"])
+        found, count = strong_wolfe(at, start, step, _greatest(direction), most)
         self._move(group, direction, found.step)
         return found, count
 
@@ -193,7 +197,7 @@ class LBFGS(Optimizer):
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
         """Load a copy of the state of all parameters."""
         if saved:
-            state = {key: saved[key] for key in self.state_of(group["params"][0], group) if key in saved}
+            state = {key: saved.get(key, new) for key, new in self.state_of(group["params"][0], group).items()}
             for key, value in state.items():
                 state[key] = [v.clone() for v in value] if isinstance(value, list) else value
             self.state[parameter] = state
@@ -223,20 +227,23 @@ def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
     if not square >= 0:
         return (least + most) / 2
     root = math.sqrt(square)
-    step = b.step - (b.step - a.step) * ((b.slope + root - d) / (b.slope - a.slope + 2 * root))
+    rise, change = b.slope + root - d, b.slope - a.slope + 2 * root
+    if not change:  # on a line there is none: the end that goes down
+        return most if rise < 0 else least
+    step = b.step - (b.step - a.step) * (rise / change)
     return min(max(step, least), most)
 
 
 def strong_wolfe(
-    evaluate: Callable[[float], Point], start: Point, step: float, length: float, tolerance: float
+    evaluate: Callable[[float], Point], start: Point, step: float, length: float, most: int, tolerance: float = 1e-9
 ) -> tuple[Point, int]:
-    """(the point found, the number of loss evaluations), from `start` at step 0, trying `step` first.
+    """(the point found, the number of loss evaluations), from `start` at step 0, trying `step` first and `most` others.
 
     `length` is the greatest element of the direction; an interval that changes nothing by more than `tolerance` is not divided.
     """
     before, now, count = start, evaluate(step), 1
     bracket: list[Point] = []
-    while not bracket and count <= MOST:
+    while not bracket and count <= most:
         if _too_high(now, start) or (count > 2 and now.loss >= before.loss):
             bracket = [before, now]
         elif abs(now.slope) <= -CURVATURE * start.slope:
@@ -246,7 +253,7 @@ def strong_wolfe(
         else:
             step = cubic_minimum(before, now, now.step + 0.01 * (now.step - before.step), now.step * 10)
             before, now, count = now, evaluate(step), count + 1
-    return _zoomed(evaluate, start, bracket or [start, now], count, length, tolerance)
+    return _zoomed(evaluate, start, bracket or [start, now], count, length, most, tolerance)
 
 
 def _too_high(point: Point, start: Point) -> bool:
@@ -254,17 +261,18 @@ def _too_high(point: Point, start: Point) -> bool:
 
 
 def _zoomed(
-    evaluate: Callable[[float], Point], start: Point, bracket: list[Point], count: int, length: float, tolerance: float
+    evaluate: Callable[[float], Point], start: Point, bracket: list[Point], count: int, length: float, most: int,
+    tolerance: float,
 ) -> tuple[Point, int]:
     """The zoom phase, within an interval that contains an acceptable step."""
     low, high = sorted(bracket, key=lambda point: point.loss)
     slow = False  # whether the last step was near an end too
-    while count <= MOST and abs(high.step - low.step) * length >= tolerance:
-        least, most = sorted((low.step, high.step))
-        step, margin = cubic_minimum(low, high, least, most), 0.1 * (most - least)
-        near = min(most - step, step - least) < margin
-        if near and (slow or step >= most or step <= least):
-            step = most - margin if abs(step - most) < abs(step - least) else least + margin
+    while count <= most and abs(high.step - low.step) * length >= tolerance:
+        lower, upper = sorted((low.step, high.step))
+        step, margin = cubic_minimum(low, high, lower, upper), 0.1 * (upper - lower)
+        near = min(upper - step, step - lower) < margin
+        if near and (slow or step >= upper or step <= lower):
+            step = upper - margin if abs(step - upper) < abs(step - lower) else lower + margin
             near = False
         slow = near
         now, count = evaluate(step), count + 1

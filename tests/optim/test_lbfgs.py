@@ -10,7 +10,7 @@ from tests.tolerances import assert_close
 SETTINGS = [
     {"lr": 0.1, "max_iter": 8}, {"lr": 0.5, "history_size": 3}, {"line_search_fn": "strong_wolfe"},
     {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 7}, {"line_search_fn": "strong_wolfe", "lr": 30.0},
-    {"line_search_fn": "strong_wolfe", "max_eval": 4},
+    {"line_search_fn": "strong_wolfe", "max_eval": 4}, {"line_search_fn": "strong_wolfe", "tolerance_change": 0.1, "lr": 0.05},
 ]
 
 
@@ -21,6 +21,10 @@ def quartic(library, x, y):
 
 def waves(library, x, y):
     return (library.sin(3 * x) + x**2 / 10).sum() + (library.cos(y) * y).exp().sum()
+
+
+def kinks(library, x, y):
+    return x.abs().sum() + (x * x).sum() + (y - 0.3).abs().sum()
 
 
 def descent(library, function, settings, calls=4):
@@ -41,12 +45,39 @@ def descent(library, function, settings, calls=4):
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-@pytest.mark.parametrize("function", [quartic, waves])
+@pytest.mark.parametrize("function", [quartic, waves, kinks])
 def test_steps_are_torchs(function, settings):
     (ours, here, *_), (theirs, there, *_) = (descent(m, function, settings) for m in (genesis, torch))
     assert len(ours) == len(theirs)
     np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
     assert_close([v.detach() for v in here], [v.detach() for v in there], scale=1e5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"tolerance_grad": 100.0}, {"tolerance_change": 100.0}], ids=str)
+def test_the_state_is_torchs_where_a_call_ends_at_once(settings):
+    ours, theirs = (descent(m, quartic, {"lr": 0.5, "max_iter": 2, **settings}, 2)[2].state_dict()["state"][0]
+                    for m in (genesis, torch))
+    assert ours.keys() == theirs.keys()
+    for name in ("n_iter", "func_evals"):
+        assert ours[name] == theirs[name]
+    assert ours.get("t") == (pytest.approx(float(theirs["t"])) if "t" in theirs else None)
+    again = genesis.optim.LBFGS([genesis.ones(2, dtype=genesis.float64, requires_grad=True) for _ in range(2)])
+    again.load_state_dict({**again.state_dict(), "state": {0: ours}})
+    assert again.state_dict()["state"][0]["func_evals"] == ours["func_evals"]
+
+
+def test_a_loss_without_curvature_is_descended():
+    x = genesis.zeros(2, requires_grad=True)
+    optimizer = genesis.optim.LBFGS([x], line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = x[0] - 3 * x[1]
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    assert x[0] < 0 < x[1]
 
 
 def test_a_descent_goes_on_from_its_saved_state():

@@ -57,8 +57,8 @@ def _strong_wolfe(
     tolerance_change: float = 1e-9, max_ls: int = 25,
 ) -> tuple[Any, Tensor, float, int]:
     """(the loss, its gradient, the step, the number of losses) of the search along `d`; `obj_func(x, step, d)` has both."""
-    if (c1, c2, max_ls) != (lbfgs.DECREASE, lbfgs.CURVATURE, lbfgs.MOST):
-        raise NotImplementedError(f"_strong_wolfe: c1={c1}, c2={c2}, max_ls={max_ls}; want the defaults")
+    if (c1, c2) != (lbfgs.DECREASE, lbfgs.CURVATURE):
+        raise NotImplementedError(f"_strong_wolfe: c1={c1}, c2={c2}; want the defaults")
     losses = {}
 
     def at(step: float) -> lbfgs.Point:
@@ -66,7 +66,7 @@ def _strong_wolfe(
         return lbfgs.Point(step, float(losses[step]), gradient, float(gradient.dot(d)))
 
     start = lbfgs.Point(0.0, float(f), g, float(gtd))
-    found, count = lbfgs.strong_wolfe(at, start, float(t), float(d.abs().max()), tolerance_change)
+    found, count = lbfgs.strong_wolfe(at, start, float(t), float(d.abs().max()), max_ls, tolerance_change)
     return losses.get(found.step, f), found.gradient, found.step, count
 
 
