@@ -196,6 +196,8 @@ def test_sequences_are_padded_and_packed_as_torchs():
     ours, theirs = ([library.tensor(a) for a in arrays] for library in (genesis, torch))
     for settings in ({}, {"batch_first": True, "padding_value": 3.0}, {"padding_side": "left"}):
         assert_close(rnn.pad_sequence(ours, **settings), torch.nn.utils.rnn.pad_sequence(theirs, **settings))
+    for mixed in ([ours[0], ours[1].float()], [ours[0].int(), ours[1]]):
+        assert rnn.pad_sequence(mixed).dtype is mixed[0].dtype
     packed, expected = (r.pack_sequence(s, enforce_sorted=False) for r, s in ((rnn, ours), (torch.nn.utils.rnn, theirs)))
     assert_close([*packed], [*expected])
     assert_close(rnn.unpad_sequence(rnn.pad_sequence(ours), [2, 4, 1]), theirs)

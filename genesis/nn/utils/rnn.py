@@ -163,9 +163,9 @@ def pad_sequence(
         if memories is not None:
             values = [memory.read(dtype) for memory in memories]
             return _padded_in_memory(values, longest, dtype, batch_first, number, padding_side)
-    for s in sequences:
+    for s in [s if s.dtype is dtype else s.to(dtype) for s in sequences]:
         missing = (longest - s.shape[0], *s.shape[1:])
-        filler = full(missing, padding_value, dtype=s.dtype, device=s.device)
+        filler = full(missing, padding_value, dtype=dtype, device=s.device)
         joined = [s, filler] if padding_side == "right" else [filler, s]
         rows.append(call(OPERATIONS["cat"], (joined,)) if missing[0] else s)
     return call(OPERATIONS["stack"], (rows, 0 if batch_first else 1))
