@@ -169,13 +169,12 @@ def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
 
 def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, wrap: bool = False) -> Tensor:
     """`input` with `source` written or added at the positions `index` along `dim`; `wrap` allows negative ones."""
+    index = index if index.ndim else index.reshape(1)
     extents, places = input._array.node.shape, index._array.node.shape
     if not extents:
         source = source.reshape(1) if source.numel() == 1 else source
         return _along(name, input.reshape(1), dim, index, source, accumulate, wrap).reshape(())
     axis = normalize_axis(name, dim, len(extents))
-    if not places:
-        return _along(name, input, dim, index.reshape(1), source, accumulate, wrap)
     if len(places) > 1:
         raise FormOfAxesError(f"{name}: index must be 1-d, got shape {places}")
     want = (*extents[:axis], *places, *extents[axis + 1 :])

@@ -92,9 +92,8 @@ class LBFGS(Optimizer):
         return state
 
     def shown(self, group: Group, state: State) -> State:
-        if state.get("n_iter"):
-            return {**state, "al": [None] * group["history_size"]}
-        return {name: state[name] for name in ("func_evals", "n_iter") if state}
+        shown = {**state, "al": [None] * group["history_size"]}
+        return shown if state.get("n_iter") else {name: state[name] for name in ("func_evals", "n_iter") if state}
 
     def step(self, closure: Closure | None = None) -> Any:
         """The loss before the first step. Raises TypeError without `closure`, which computes the loss and its gradients."""
@@ -197,10 +196,9 @@ class LBFGS(Optimizer):
     def _load(self, parameter: Tensor, group: Group, saved: Options | None) -> None:
         """Load a copy of the state of all parameters."""
         if saved:
-            state = {key: saved.get(key, new) for key, new in self.state_of(group["params"][0], group).items()}
-            for key, value in state.items():
-                state[key] = [v.clone() for v in value] if isinstance(value, list) else value
-            self.state[parameter] = state
+            state = self.state_of(parameter, group)
+            for key in state.keys() & saved.keys():
+                state[key] = [v.clone() for v in saved[key]] if isinstance(saved[key], list) else saved[key]
 
 
 def numbers_of(tensor: Tensor) -> Tensor:

@@ -24,7 +24,6 @@ from genesis.tensor.handle import CallArguments, Tensor, detached_root, root_of,
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
 from genesis.tensor.versions import count_write, versions_of
 from genesis.tensor.view_memory import is_whole, seen_by
-from genesis.tracing.memory import Memory
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import grad_mode, thread_state
 from genesis.tracing.tensor_state import UNTRACKED
@@ -142,13 +141,8 @@ def _is_written_at_once(tensor: Tensor, root: Tensor, value: Array) -> bool:
     if root._requires_grad or versions_of(tensor) or value.node.nbytes > FEW or not takes_writes(value.trace):
         return False
     computed = realize(value)
-
-    def overwrite(memory: Memory, is_known: bool) -> bool:
-        memory.at(tensor.layout, tensor.dtype, root.dtype).overwrite(computed, tensor.dtype)
-        return True
-
     with LOCK:
-        return written_at_once(root, tensor, overwrite)
+        return written_at_once(root, tensor, lambda memory, is_known: memory.overwrite(computed, tensor.dtype) is None)  # type: ignore[func-returns-value]
 
 
 def in_place_form(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -19,7 +19,7 @@ FEW = 1 << 16  # bytes of a tensor that is copied before a write, if others may 
 
 
 def written_at_once(root: Tensor, tensor: Tensor, write: Callable[[Memory, bool], bool]) -> bool:
-    """Have `write` change memory with the values of `root`, for `tensor`, which is it or its view; whether it has.
+    """Have `write` change the memory of `tensor`, which is `root` or its view, where others see no change; whether it has.
 
     It is told whether the former value is anybody else's. The caller holds LOCK. A signal handler that writes to the tensor in
     between has done so before.
@@ -31,12 +31,14 @@ def written_at_once(root: Tensor, tensor: Tensor, write: Callable[[Memory, bool]
         array = root._array
         is_known = (array.memory is not memory or array.trace is not None or tensor._array.trace is not None
                     or memory.buffer.origin is not None)
-        if not write(memory, is_known):
+        if not write(memory if tensor._layout is None else memory.at(tensor.layout, tensor.dtype, root.dtype), is_known):
             return False
         if is_known:  # arrays are immutable: another value, another one
             array = Array.over(memory, array.node.dtype)
         if root._changes == changes:
             root._array, root._changes = array, changes + 1
+            if not is_known and tensor._seen == changes and tensor._array.memory.buffer is memory.buffer:  # type: ignore[union-attr]
+                tensor._seen = changes + 1
             return True
 
 

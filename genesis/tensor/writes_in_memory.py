@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import copy_context
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from genesis.execution.realize import realize
-from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
+from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, root_of
-from genesis.tensor.in_memory import SMALL, computed_memory, is_chosen_anew, number_for, values_in_memory
+from genesis.tensor.in_memory import EXACT, SMALL, computed_memory, is_chosen_anew, number_for, values_in_memory
 from genesis.tensor.in_place import note, takes_writes
 from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
@@ -23,16 +25,32 @@ from genesis.tracing.state import open_trace, thread_state
 from genesis.tracing.trace import LOCK, Array, Change, nowhere
 
 
-class Draw(NamedTuple):
-    """Random numbers that a `draw_program` draws, times a factor plus a shift."""
-
-    program: AnyFunction
-    factor: float
-    shift: float
+# NumPy's functions that round as kernels do; they run in a context without its warnings.
+ROUNDED_ALIKE = frozenset((np.add, np.subtract, np.multiply, np.divide))
+_quiet = copy_context()
+_quiet.run(np.seterr, all="ignore")
 
 
-def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
-    """Set elements of a tensor in memory, or of a small one just filled, as `tensor[index] = value`; whether that was done.
+def computed_in_memory(tensor: Tensor, function: np.ufunc, operand: object) -> bool:
+    """Put `function` of a view and a number or tensor in the view's place, as `set_in_memory` does; whether that was done."""
+
+    def compute(part: Memory, dtype: DType) -> bool:
+        known = values_in_memory(operand, dtype) if isinstance(operand, Tensor) else number_for(operand, dtype)
+        values = part.read(dtype)
+        if known is None or dtype not in EXACT or dtype is bool_ or values.nbytes > FEW:
+            return False
+        _quiet.run(function, values, known, values)
+        return True
+
+    if tensor.__class__ is not Tensor or tensor._base is None or not set_in_memory(tensor, ..., None, compute):
+        return False
+    array_of(tensor)  # `x[i] += y` goes on with a view that is up to date
+    return True
+
+
+def set_in_memory(tensor: Tensor, index: object, value: object, write: Callable[[Memory, DType], bool] | None = None) -> bool:
+    """Set elements of a tensor in memory, or of a small one just filled, as `tensor[index] = value`, or have `write` change
+    all that it can; whether that was done.
 
     The index is NumPy's: ints and slices, or one tensor. Where a gradient, a recorded call, a transform or the outside may ask,
     nothing is done, nor where something does not fit.
@@ -49,27 +67,29 @@ def set_in_memory(tensor: Tensor, index: object, value: object) -> bool:
             return False
         if (at := _index(index)) is None:
             return False
-        if _is_set(tensor, root, at, value, SMALL):
+        if _is_set(tensor, root, at, value, SMALL, write):
             return True
         pending = [t._array for t in (root, value) if isinstance(t, Tensor) and t._array.memory is None]
-        if not all(map(_may_be_computed, pending)) or not _is_chosen_anew(at):
+        is_same = write is not None or isinstance(at, np.ndarray)
+        if is_same or not all(map(_may_be_computed, pending)) or not is_chosen_anew(open_trace(), *user_line(), repr(at)):
             return False
         for array in pending:  # otherwise each choice would be a program, with all that follows
             realize(array)
         return _is_set(tensor, root, at, value, inf)
 
 
-def _is_set(tensor: Tensor, root: Tensor, at: Any, value: object, limit: float) -> bool:
+def _is_set(
+    tensor: Tensor, root: Tensor, at: Any, value: object, limit: float, write: Callable[[Memory, DType], bool] | None = None
+) -> bool:
     """Set elements, of up to `limit` bytes, if the tensor's memory allows it; whether that was done."""
-    dtype, layout = root._array.node.dtype, tensor._layout
-    if (given := _given(value, dtype, limit)) is None:
+    dtype = root._array.node.dtype
+    if (given := write or _given(value, dtype, limit)) is None:
         return False
 
-    def assign(memory: Memory, is_known: bool) -> bool:
-        target = memory if layout is None else memory.at(layout, dtype, dtype)
+    def assign(target: Memory, is_known: bool) -> bool:
         try:
-            if isinstance(given, Draw):
-                if target.strides is not None or given.program(target, given.factor, given.shift) is not None:
+            if write is not None:
+                if not write(target, dtype):
                     return False
             elif at is Ellipsis and isinstance(given, Memory) and given.layout.shape == target.layout.shape:
                 target.overwrite(given, dtype)
@@ -77,7 +97,7 @@ def _is_set(tensor: Tensor, root: Tensor, at: Any, value: object, limit: float) 
                 part[at] = given.read(dtype) if isinstance(given, Memory) else given
             else:
                 return False
-        except (ArithmeticError, IndexError, TypeError, ValueError):  # the row says what would be right
+        except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError):  # the row says what would be right
             return False
         if is_known:
             change = Change(nowhere, (0, *user_line(), None, (OPERATIONS["index_put"],)))
@@ -102,15 +122,6 @@ def _may_be_computed(array: Array) -> bool:
     """Whether a pending value has no derivation, and an open trace that this thread is not in the middle of."""
     trace = array.trace
     return trace is not None and not trace.closed and trace.device is CPU and not array.node.differentiable
-
-
-def _is_chosen_anew(at: Any) -> bool:
-    """Whether a line sets other elements each time."""
-    if isinstance(at, np.ndarray):
-        return False
-    parts = at if isinstance(at, tuple) else (at,)
-    choice = tuple([(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in parts])
-    return is_chosen_anew(open_trace(), *user_line(), choice)
 
 
 def _is_plain(tensor: Tensor, root: Tensor) -> bool:
@@ -142,10 +153,10 @@ def _is_plain_part(part: object) -> bool:
 
 
 def _given(value: object, dtype: DType, limit: float) -> Any:
-    """The number as NumPy writes it, a tensor's memory, or a draw; None for what is not in memory, or what NumPy converts
+    """The number as NumPy writes it, or a tensor's memory; None for what is not in memory, or what NumPy converts
     otherwise. A small pending value is computed now, if few calls lead to it."""
     if not isinstance(value, Tensor):
-        return value if isinstance(value, Draw) else number_for(value, dtype)
+        return number_for(value, dtype)
     array = value._array
     if array.memory is None and not array.node.differentiable and array.node.nbytes <= FEW and takes_writes(array.trace):
         realize(array)

@@ -23,6 +23,7 @@ from genesis.tensor.in_memory import MANY, VARYING, joined_in_memory
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import known_views, view
+from genesis.tensor.writes_in_memory import ROUNDED_ALIKE, computed_in_memory
 
 _UNDERSTOOD = (Tensor, int, float, complex)  # operand types that never override a tensor's operator
 _REPEATED = (list, tuple, str, bytes)
@@ -263,14 +264,17 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
 
 def _in_place_method(operation: Operation) -> AnyFunction:
     written, most = operation.name + "_", _most_in_order(operation)
+    function = operation.reference if operation.reference in ROUNDED_ALIKE else None
 
     def builtin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if function is not None and len(args) == 1 and not kwargs and computed_in_memory(self, function, *args):
+            return self
         return in_place(self, operation, args, kwargs)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if kwargs or len(args) >= most:
             (self, *args), kwargs = _in_order(operation, (self, *args), kwargs)  # type: ignore[assignment]
-        return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else in_place(self, operation, args, kwargs)
+        return routed(written, builtin, (self, *args), kwargs) if OVERRIDES else builtin(self, *args, **kwargs)
 
     method.__name__ = written
     method.__doc__ = f"`{operation.name}`, in place."

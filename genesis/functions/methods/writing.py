@@ -27,7 +27,7 @@ from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import rederived, write
 from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.views import detach, move_storage, view
-from genesis.tensor.writes_in_memory import Draw, set_in_memory
+from genesis.tensor.writes_in_memory import set_in_memory
 from genesis.tracing.state import thread_state
 from genesis.tracing.tensor_state import Versions
 
@@ -165,7 +165,8 @@ def _is_drawn_at_once(tensor: Tensor, kind: str, factor: float, shift: float) ->
     if program is None or thread_state.eager or tensor._array.memory is None or _programs.asked[key] > 4 * _OFTEN:
         return False
     _programs.asked[key] += 1
-    return set_in_memory(tensor, ..., Draw(program, factor, shift))
+    return set_in_memory(
+        tensor, ..., None, lambda memory, dtype: memory.strides is None and program(memory, factor, shift) is None)
 
 
 def _drawn(tensor: Tensor, kind: str, first: Any, second: Any, generator: Generator | None = None) -> Tensor:
