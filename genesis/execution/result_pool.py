@@ -159,13 +159,13 @@ class ResultPool:
         return self.for_replays(self.handles, REPLAYED_ALONE)
 
     def for_replays(
-        self, handles: Sequence[tuple[Trace | None, int, Node]] = (), together: int = REPLAYED_TOGETHER
+        self, handles: Sequence[tuple[Trace | None, int, Node]] = (), together: int | None = None
     ) -> ResultPool:
         """Another pool of the program, which keeps all results if each takes up to REPLAYED_SMALL, or all `together` so many
-        bytes."""
+        bytes, by default REPLAYED_TOGETHER."""
         sizes = [buffer.size for buffer in self._buffers]
-        largest = max(sizes, default=0)
-        keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= together)
+        largest, most = max(sizes, default=0), REPLAYED_TOGETHER if together is None else together
+        keeps_all = self.kept_bytes > 0 and (largest <= REPLAYED_SMALL or sum(sizes) <= most)
         kept_bytes = max(largest, self.kept_bytes) if keeps_all else self.kept_bytes
         return ResultPool(self._buffers, self._values, self.donations, kept_bytes, handles)
 
