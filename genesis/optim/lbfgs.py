@@ -92,8 +92,9 @@ class LBFGS(Optimizer):
         return state
 
     def shown(self, group: Group, state: State) -> State:
-        shown = {**state, "al": [None] * group["history_size"]}
-        return shown if state.get("n_iter") else {name: state[name] for name in ("func_evals", "n_iter") if state}
+        if state.get("n_iter"):
+            return {**state, "al": [None] * group["history_size"]}
+        return {name: state[name] for name in ("func_evals", "n_iter")} if state.get("func_evals") else {}
 
     def step(self, closure: Closure | None = None) -> Any:
         """The loss before the first step. Raises TypeError without `closure`, which computes the loss and its gradients."""
