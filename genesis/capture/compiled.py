@@ -163,11 +163,16 @@ class Compiled:
         finally:
             timeline.note("replay", began, self.__qualname__)
 
+    @property
+    def records_rarely(self) -> bool:
+        """Whether ever fewer of the calls that no entry matches are recorded, as replays have not paid for the recordings."""
+        return self._recordings >= PATIENCE + sum(entry.replays for entry in self.entries)
+
     def _record(self, args: Positional, kwargs: Attributes) -> Any:
         """Record the call; ever more rarely after several recordings that replays do not pay for."""
         self._give_up_values()
         self._unmatched += 1
-        if self._recordings < PATIENCE + sum(entry.replays for entry in self.entries):
+        if not self.records_rarely:
             self._unmatched = PATIENCE
         elif not (self._splits or _is_power(self._unmatched)):
             return self.function(*args, **kwargs)

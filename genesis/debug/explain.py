@@ -45,6 +45,7 @@ class Explanation:
         reads: values that Python reads, which must be equal in a replay.
         by_python: why the latest entry is replayed by Python and not natively, if so.
         missed: what differed from the nearest entry when a call was last rerecorded; None if it was the first.
+        records_rarely: whether most calls run as they are, as recordings were seldom replayed.
         entries, replays: how many recorded calls there are, and how often they were replayed.
     """
 
@@ -61,7 +62,7 @@ class Explanation:
         if REPLACING:
             reason = f"calls go elsewhere first, to {', '.join(sorted(REPLACING))}: nothing is replayed meanwhile"
             self.refusals.append(Refusal(reason, None))
-        self.missed = compiled.missed
+        self.missed, self.records_rarely = compiled.missed, compiled.records_rarely
         self.reads = [read.label for read in entry.reads]
         self.by_python = compiled.entries[0].refusal if compiled.entries else None
         self.entries = len(compiled.entries)
@@ -70,7 +71,8 @@ class Explanation:
     def text(self, detail: bool | None = None) -> str:
         """Everything, or a summary; by default a summary if it is long."""
         programs = f"{len(self.programs)} program{'s' * (len(self.programs) != 1)}"
-        replayed = "runs as it is at each call" if self.refusals else "is replayed"
+        often = "most calls run as they are, as recordings were seldom replayed" if self.records_rarely else "is replayed"
+        replayed = "runs as it is at each call" if self.refusals else often
         lines = [f"{self.name}: {programs}; {replayed}"]
         lines += [f"    because {refusal}" for refusal in self.refusals]
         lines += [f"    split at {line_name(line)}" for line in self.splits if line]

@@ -128,6 +128,18 @@ def test_explain_names_what_differed_when_a_call_was_recorded_anew():
     assert "mode" in compiled.missed
 
 
+def test_explain_says_when_most_calls_run_as_they_are():
+    compiled = genesis.compile(lambda x, pair: x * pair[0])
+    for number in range(20):
+        compiled(X, (number + 0.5, 1.0))
+    explanation = explain(compiled, X, (50.5, 1.0))
+    assert explanation.records_rarely and "as recordings were seldom replayed" in repr(explanation)
+    for _ in range(20):
+        compiled(X, (0.5, 1.0))
+    explanation = explain(compiled, X, (0.5, 1.0))
+    assert not explanation.records_rarely and "is replayed" in repr(explanation)
+
+
 def test_explain_says_that_calls_go_elsewhere_first():
     compiled = genesis.compile(lambda x: x * 2)
     with FunctionMode():
