@@ -252,7 +252,8 @@ def _continued(
     if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
         return call(operation, arguments, attributes, bare)
     if key not in trace.step.children:
-        if operation is OPERATIONS["full"] and (made := filled_in_memory(trace, arguments, code, offset)) is not None:
+        is_fill = operation is OPERATIONS["full"] and not bare
+        if is_fill and (made := filled_in_memory(trace, arguments, code, offset)) is not None:
             return made
         if again := _otherwise(trace, key, arguments, attributes, code, offset):
             trace.closed = trace.done

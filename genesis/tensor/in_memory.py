@@ -31,7 +31,7 @@ _LEAST_LARGE = 1 << 63  # of numbers that rows may refuse, and NumPy warns of
 
 _OFTEN = 3  # choices that a line has made, before it is known to make others each time
 _MOST = 4096  # lines that are remembered
-VARYING: list[bool] = []  # whether any line does
+VARYING: set[tuple[int, int]] = set()  # the lines that do
 _chosen: dict[tuple[int, int], dict[Any, Any]] = {}  # by the code's address and instruction: codes are compared word by word
 
 
@@ -94,11 +94,14 @@ def is_chosen_anew(trace: Trace, code: CodeType | None, instruction: int, choice
         return False
     if len(_chosen) > _MOST:
         _chosen.clear()
-    choices = _chosen.setdefault((id(code), instruction), {})
+        VARYING.clear()
+    place = id(code), instruction
+    choices = _chosen.setdefault(place, {})
     if len(choices) < _OFTEN and trace.reference not in choices.values():
         choices[choice] = trace.reference
-        VARYING[:] = VARYING or [True] * (len(choices) == _OFTEN)
-    return len(choices) == _OFTEN
+        if len(choices) == _OFTEN:
+            VARYING.add(place)
+    return place in VARYING
 
 
 def _evaluated_memory(tensor: Any, dtype: DType) -> Memory | None:
