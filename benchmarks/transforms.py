@@ -14,6 +14,7 @@ from benchmarks.peers import eager, finish, torch
 
 __all__ = ["CASES", "Case", "run"]
 
+
 class Case(NamedTuple):
     """The function `name` of `genesis.fft` and `torch.fft`, of an operand of that dtype; real numbers have that shape."""
 

@@ -42,6 +42,7 @@ class ReduceOp(StrEnum):
 
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # where PyTorch has the members
 
+
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Replace `tensor` on every rank by the sum (or another reduction) of all ranks' tensors, of one shape and dtype.
 

@@ -37,7 +37,11 @@ class _MaxPool(_Windowed):
 
 
 class MaxPool1d(_MaxPool, function=functional.max_pool1d): ...
+
+
 class MaxPool2d(_MaxPool, function=functional.max_pool2d): ...
+
+
 class MaxPool3d(_MaxPool, function=functional.max_pool3d): ...
 
 
@@ -69,7 +73,11 @@ class _LPPool(Layer):
 
 
 class LPPool1d(_LPPool, function=functional.lp_pool1d): ...
+
+
 class LPPool2d(_LPPool, function=functional.lp_pool2d): ...
+
+
 class LPPool3d(_LPPool, function=functional.lp_pool3d): ...
 
 
@@ -78,7 +86,11 @@ class _AdaptiveAvg(Layer):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvg, function=functional.adaptive_avg_pool1d): ...
+
+
 class AdaptiveAvgPool2d(_AdaptiveAvg, function=functional.adaptive_avg_pool2d): ...
+
+
 class AdaptiveAvgPool3d(_AdaptiveAvg, function=functional.adaptive_avg_pool3d): ...
 
 
@@ -88,7 +100,11 @@ class _AdaptiveMax(_AdaptiveAvg):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax, function=functional.adaptive_max_pool1d): ...
+
+
 class AdaptiveMaxPool2d(_AdaptiveMax, function=functional.adaptive_max_pool2d): ...
+
+
 class AdaptiveMaxPool3d(_AdaptiveMax, function=functional.adaptive_max_pool3d): ...
 
 
@@ -99,4 +115,6 @@ class MaxUnpool1d(_Windowed, function=functional.max_unpool1d):
 
 
 class MaxUnpool2d(MaxUnpool1d, function=functional.max_unpool2d): ...
+
+
 class MaxUnpool3d(MaxUnpool1d, function=functional.max_unpool3d): ...

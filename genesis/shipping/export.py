@@ -62,7 +62,6 @@ def export(fn: AnyFunction, *examples: Any, dynamic: Dynamic | None = None, **na
             raise ValueError(f"export: {dims[dim].__name__} is {found[dim]} and {shapes[tensor][axis]} in the examples")
     example = tuple(found[dim] for dim in range(len(dims)))
 
-
     def arguments(sizes: tuple[int, ...]) -> Arguments:
         number = iter(range(len(shapes)))
 

@@ -11,6 +11,7 @@ from genesis.tracing.trace import LOCK
 # exposed to the outside without a write.
 UNTRACKED, EXPOSED = 1 << 32, 1 << 64
 
+
 class Versions:
     """A count of writes, for the tensors that share it; a new one is that of a `.data`."""
 

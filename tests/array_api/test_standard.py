@@ -239,7 +239,6 @@ def test_what_is_made_of_numbers(expression):
     assert_alike(evaluate(expression, xp, {}), evaluate(expression, Numpy(), {}), expression)
 
 
-
 ONE = "abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor isfinite isinf isnan log log1p log2 log10 negative"
 ONE += " positive reciprocal round sign signbit sin sinh square sqrt tan tanh trunc"
 TWO = "add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp multiply nextafter"

@@ -324,6 +324,8 @@ def test_what_runs_between_parts_keeps_its_order_and_its_gradients(monkeypatch):
     for length in range(2, 6):
         for one, other in zip(total(genesis, length), total(torch, length), strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-4)
+
+
 @pytest.mark.parametrize("mode", [genesis.eager, nullcontext])
 def test_copies_of_arguments_stay_together_at_any_weight(mode, monkeypatch):
     """Eager mode, and more bytes than a trace may have, flush after each call elsewhere."""

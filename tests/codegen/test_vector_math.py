@@ -27,6 +27,8 @@ binding.initialize_native_target()
 binding.initialize_native_asmprinter()
 
 WIDTH = {"float32": 16, "float64": 8}
+
+
 def vanishing(scipy: Callable[..., np.ndarray], limit: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """SciPy's J or Y, which is NaN at infinity, with its limit there."""
     return lambda x: np.where(np.isinf(x), limit(x), scipy(x))

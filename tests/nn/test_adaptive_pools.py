@@ -9,6 +9,7 @@ from tests.tolerances import assert_close
 
 RANDOM = np.random.default_rng(0)
 
+
 @pytest.mark.parametrize("name", ["adaptive_avg_pool", "adaptive_max_pool"])
 @pytest.mark.parametrize(("shape", "sizes"), [((2, 3, 13, 7), (1, 3, 5, 7, 15)), ((3, 12), (4, 5, 12)),
                                               ((2, 3, 12, 8), (4, (6, 2), (12, 1), (5, 4)))])

@@ -109,6 +109,8 @@ optimize = always(compile)
 script = script_if_tracing = optimize_for_inference = freeze = script_method = trace = trace_module = itself
 ignore = unused = export = interface = returned
 is_scripting = is_tracing = no
+
+
 class ScriptModule(Module):
     """PyTorch's class of scripted modules; here `script` returns the module itself, of its own class."""
 

@@ -138,6 +138,8 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter): ...
+
+
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter): ...
 
 

@@ -35,6 +35,7 @@ from genesis.tracing.source_line import resolve_line, user_line
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import Array, Trace
 
+
 class Recorder(Looks):
     """The record of one call in this thread; a context manager."""
 

@@ -92,6 +92,7 @@ math: ModuleType | SimpleNamespace = python_math if not SIMULATED else SimpleNam
     **{name: getattr(np, name) for name in _PLAIN}, **{name: getattr(np, other) for name, other in _RENAMED.items()},
 )
 
+
 def _rounded_once(x: float, y: float, z: float) -> np.float64:
     """x y + z."""
     plain = np.float64(x) * np.float64(y) + np.float64(z)

@@ -111,6 +111,8 @@ define_properties(method, int, {
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
     "storage_offset": ("The offset of the first element in the storage, in elements.", lambda self: self.layout.offset),
 })
+
+
 @method
 @replayable
 def is_contiguous(self: Tensor, memory_format: object = None) -> bool:

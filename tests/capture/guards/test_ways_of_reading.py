@@ -363,6 +363,8 @@ WAYS = {
     "a default dictionary's factory": (lambda x: x * factory(), set_global("factory", lambda: 3.0)),
 }
 scale_of_ways = 2.0
+
+
 def factory():
     return 2.0
 
