@@ -26,7 +26,6 @@ suite: .venv/test
 
 lint: .venv/test
 	$(BIN)/ruff check genesis tests tools benchmarks examples
-	$(BIN)/ruff check --preview --select E302,E303,E305 genesis tests tools benchmarks examples
 	$(BIN)/mypy genesis
 
 docs: .venv/docs

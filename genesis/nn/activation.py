@@ -27,35 +27,17 @@ class _InPlace(Layer):
 
 
 class ReLU(_InPlace, function=functional.relu): ...
-
-
 class SiLU(_InPlace, function=functional.silu): ...
-
-
 class SELU(_InPlace, function=functional.selu): ...
-
-
 class Mish(_InPlace, function=functional.mish): ...
-
-
 class Hardsigmoid(_InPlace, function=functional.hardsigmoid): ...
-
-
 class Hardswish(_InPlace, function=functional.hardswish): ...
 
 
 class Tanh(Layer, function=functional.tanh): ...
-
-
 class Sigmoid(Layer, function=functional.sigmoid): ...
-
-
 class Softsign(Layer, function=functional.softsign): ...
-
-
 class LogSigmoid(Layer, function=functional.logsigmoid): ...
-
-
 class Tanhshrink(Layer, function=functional.tanhshrink): ...
 
 
@@ -69,8 +51,6 @@ class _WithAlpha(Layer):
 
 
 class ELU(_WithAlpha, function=functional.elu): ...
-
-
 class CELU(_WithAlpha, function=functional.celu): ...
 
 
@@ -132,8 +112,6 @@ class _Shrink(Layer):
 
 
 class Hardshrink(_Shrink, function=functional.hardshrink): ...
-
-
 class Softshrink(_Shrink, function=functional.softshrink): ...
 
 
@@ -169,11 +147,7 @@ class _AlongAxis(Layer):
 
 
 class Softmax(_AlongAxis, function=functional.softmax): ...
-
-
 class LogSoftmax(_AlongAxis, function=functional.log_softmax): ...
-
-
 class Softmin(_AlongAxis, function=functional.softmin): ...
 
 

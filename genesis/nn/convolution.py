@@ -116,11 +116,7 @@ class _Conv(_Convolution):
 
 
 class Conv1d(_Conv, axes=1, function=functional.conv1d): ...
-
-
 class Conv2d(_Conv, axes=2, function=functional.conv2d): ...
-
-
 class Conv3d(_Conv, axes=3, function=functional.conv3d): ...
 
 
@@ -168,9 +164,5 @@ class _ConvTranspose(_Convolution):
 
 
 class ConvTranspose1d(_ConvTranspose, axes=1, function=functional.conv_transpose1d): ...
-
-
 class ConvTranspose2d(_ConvTranspose, axes=2, function=functional.conv_transpose2d): ...
-
-
 class ConvTranspose3d(_ConvTranspose, axes=3, function=functional.conv_transpose3d): ...

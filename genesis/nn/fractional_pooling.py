@@ -147,6 +147,4 @@ class _FractionalMaxPool(Family):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool, axes=2, function=fractional_max_pool2d): ...
-
-
 class FractionalMaxPool3d(_FractionalMaxPool, axes=3, function=fractional_max_pool3d): ...

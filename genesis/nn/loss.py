@@ -50,14 +50,8 @@ class _Reduced(Loss):
 
 
 class MSELoss(_Reduced, function=functional.mse_loss): ...
-
-
 class L1Loss(_Reduced, function=functional.l1_loss): ...
-
-
 class SoftMarginLoss(_Reduced, function=functional.soft_margin_loss): ...
-
-
 class MultiLabelMarginLoss(_Reduced, function=functional.multilabel_margin_loss): ...
 
 
@@ -83,8 +77,6 @@ class _Weighted(WeightedLoss):
 
 
 class BCELoss(_Weighted, function=functional.binary_cross_entropy): ...
-
-
 class MultiLabelSoftMarginLoss(_Weighted, function=functional.multilabel_soft_margin_loss): ...
 
 
@@ -181,8 +173,6 @@ class _OfMargin(Loss):
 
 
 class MarginRankingLoss(_OfMargin, function=functional.margin_ranking_loss): ...
-
-
 class CosineEmbeddingLoss(_OfMargin, function=functional.cosine_embedding_loss): ...
 
 

@@ -134,8 +134,6 @@ class BatchNorm1d(BatchNorm, axes=1):
 
 
 class BatchNorm2d(BatchNorm, axes=2): ...
-
-
 class BatchNorm3d(BatchNorm, axes=3): ...
 
 
@@ -174,8 +172,6 @@ class InstanceNorm1d(_InstanceNorm, axes=1):
 
 
 class InstanceNorm2d(_InstanceNorm, axes=2): ...
-
-
 class InstanceNorm3d(_InstanceNorm, axes=3): ...
 
 

@@ -37,11 +37,7 @@ class _MaxPool(_Windowed):
 
 
 class MaxPool1d(_MaxPool, function=functional.max_pool1d): ...
-
-
 class MaxPool2d(_MaxPool, function=functional.max_pool2d): ...
-
-
 class MaxPool3d(_MaxPool, function=functional.max_pool3d): ...
 
 
@@ -73,11 +69,7 @@ class _LPPool(Layer):
 
 
 class LPPool1d(_LPPool, function=functional.lp_pool1d): ...
-
-
 class LPPool2d(_LPPool, function=functional.lp_pool2d): ...
-
-
 class LPPool3d(_LPPool, function=functional.lp_pool3d): ...
 
 
@@ -86,11 +78,7 @@ class _AdaptiveAvg(Layer):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvg, function=functional.adaptive_avg_pool1d): ...
-
-
 class AdaptiveAvgPool2d(_AdaptiveAvg, function=functional.adaptive_avg_pool2d): ...
-
-
 class AdaptiveAvgPool3d(_AdaptiveAvg, function=functional.adaptive_avg_pool3d): ...
 
 
@@ -100,11 +88,7 @@ class _AdaptiveMax(_AdaptiveAvg):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax, function=functional.adaptive_max_pool1d): ...
-
-
 class AdaptiveMaxPool2d(_AdaptiveMax, function=functional.adaptive_max_pool2d): ...
-
-
 class AdaptiveMaxPool3d(_AdaptiveMax, function=functional.adaptive_max_pool3d): ...
 
 
@@ -115,6 +99,4 @@ class MaxUnpool1d(_Windowed, function=functional.max_unpool1d):
 
 
 class MaxUnpool2d(MaxUnpool1d, function=functional.max_unpool2d): ...
-
-
 class MaxUnpool3d(MaxUnpool1d, function=functional.max_unpool3d): ...

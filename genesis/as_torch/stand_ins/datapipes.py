@@ -138,8 +138,6 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter): ...
-
-
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter): ...
 
 
