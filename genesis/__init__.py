@@ -76,7 +76,7 @@ from genesis.runtime.rng import Generator
 from genesis.runtime.number_of_threads import get_num_threads, set_num_threads
 from genesis.sparse.creation import sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_coo_tensor
 from genesis.sparse.creation import sparse_csc_tensor, sparse_csr_tensor
-from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from genesis.ir.named_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from genesis.tensor.modes import (
     SwitchedModule as _SwitchedModule, autocast, enable_grad, inference_mode, is_autocast_enabled, is_grad_enabled,
     is_inference_mode_enabled, no_grad, set_grad_enabled,
@@ -110,9 +110,10 @@ __all__ = [  # plus the functions of the operation table
     "set_float32_matmul_precision", "set_grad_enabled", "set_logs", "set_num_threads", "set_printoptions", "set_rng_state",
     "short", "signal", "sparse", "sparse_bsc", "sparse_bsc_tensor", "sparse_bsr", "sparse_bsr_tensor",
     "sparse_compressed_tensor", "sparse_coo", "sparse_coo_tensor", "sparse_csc", "sparse_csc_tensor", "sparse_csr",
-    "sparse_csr_tensor", "special", "split", "split_with_sizes", "svd_lowrank", "synchronize", "take", "tensor", "tensor_split",
-    "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique", "unique_consecutive",
-    "unravel_index", "use_deterministic_algorithms", "utils", "vmap", "vsplit", "where", "zero_grad", "zeros", "zeros_like",
+    "sparse_csr_tensor", "special", "split", "split_with_sizes", "strided", "svd_lowrank", "synchronize", "take", "tensor",
+    "tensor_split", "testing", "tril_indices", "triu_indices", "uint8", "uint16", "uint32", "uint64", "unbind", "unique",
+    "unique_consecutive", "unravel_index", "use_deterministic_algorithms", "utils", "vmap", "vsplit", "where", "zero_grad",
+    "zeros", "zeros_like",
 ]
 
 __version__ = "0.1.0"
@@ -157,7 +158,7 @@ def __dir__() -> list[str]:
 
 
 _replayable_modules("genesis", "linalg masked pytree special")
-_replayable_modules("genesis.ir", "shapes sparse_layouts")
+_replayable_modules("genesis.ir", "shapes named_layouts")
 _replayable_modules("genesis.ops", "size_average")
 _replayable(_LazyNames)
 _replayable_modules(

@@ -96,9 +96,9 @@ from genesis.ir.dtypes import (
     float8_e8m0fnu as float8_e8m0fnu, get_default_dtype as get_default_dtype, int16 as int16, int32 as int32, int64 as int64,
     int8 as int8, promote, uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
-from genesis.ir.sparse_layouts import (
+from genesis.ir.named_layouts import (
     sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr, sparse_coo as sparse_coo, sparse_csc as sparse_csc,
-    sparse_csr as sparse_csr,
+    sparse_csr as sparse_csr, strided as strided,
 )
 from genesis.linalg import matrix_power as matrix_power
 from genesis.nn.flow import affine_grid as affine_grid

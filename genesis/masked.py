@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from genesis.functions.comparison import iinfo
 from genesis.ir.dtypes import DType, bool_, float32
 from genesis.ir.errors import ArgumentError
-from genesis.ir.sparse_layouts import SparseLayout
+from genesis.ir.named_layouts import SparseLayout
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import call

@@ -90,7 +90,7 @@ def _of_attributes(a: Tensor, b: Tensor, checks: Mapping[str, bool]) -> str:
     """The first attribute that differs, as text."""
     if a.shape != b.shape:
         return f"shape {tuple(a.shape)} instead of {tuple(b.shape)}"
-    layouts = [getattr(x.layout, "name", "strided") for x in (a, b)]
+    layouts = [x.layout.name for x in (a, b)]
     same = {"device": (a.device, b.device), "dtype": (a.dtype, b.dtype), "layout": layouts}
     if layouts == ["strided"] * 2:
         same["stride"] = a.stride(), b.stride()

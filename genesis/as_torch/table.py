@@ -33,6 +33,7 @@ from genesis.autograd.custom import Context
 from genesis.distributed import fully_sharded, fully_sharded_settings, rendezvous, wrapping
 from genesis.distributed.tensor.dtensor import DTensor
 from genesis.functions.random_draws import drawn_by_host
+from genesis.ir.named_layouts import NamedLayout
 from genesis.nn import functional, init, parallel, parameter as nn_parameter, state, utils
 from genesis.runtime import dlpack
 from genesis.runtime.devices import CPU
@@ -275,7 +276,7 @@ NAMES: dict[str, Any] = {
     "torch.utils.dlpack.to_dlpack": stand_ins.torch_state.to_dlpack,
     "torch.utils.deterministic.fill_uninitialized_memory": True,
     "torch.memory_format": stand_ins.tensor_types.MemoryFormat,
-    "torch.layout": stand_ins.tensor_types.MemoryFormat,
+    "torch.layout": NamedLayout,
     "torch.jagged": nested.jagged,
     "torch.qint8": genesis.int8,
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},

@@ -9,8 +9,7 @@ from genesis.functions.overrides import routed_function
 from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.sparse_layouts import NamedLayout, SparseLayout
-from genesis.ops.layout import Layout
+from genesis.ir.named_layouts import NamedLayout, SparseLayout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
@@ -53,7 +52,7 @@ class LayoutOptions(TypedDict, total=False):
 def check_layout_options(name: str, options: Options) -> None:
     """Raise TypeError for an unknown option, and for a layout that is none; ValueError for a sparse one."""
     layout = options.get("layout")
-    if not isinstance(layout, NamedLayout | Layout | None):
+    if not isinstance(layout, NamedLayout | None):
         raise ArgumentTypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
     if isinstance(layout, SparseLayout):
         raise ArgumentError(f"{name}: makes dense tensors, got layout {layout!r}; sparse_coo_tensor(size) has zeros alone")

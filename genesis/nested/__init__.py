@@ -19,11 +19,10 @@ from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.sparse_layouts import NamedLayout, SparseLayout
+from genesis.ir.named_layouts import NamedLayout, SparseLayout
 from genesis.nested import rules as _rules, strided_rules as _strided_rules
 from genesis.nested.nested_tensor import NestedTensor, jagged, joined, nested
 from genesis.nested.strided_tensor import StridedNestedTensor, strided_of
-from genesis.ops.layout import Layout
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
@@ -59,7 +58,7 @@ def as_nested_tensor(
     ts: Any, dtype: DType | None = None, device: DeviceLike = None, layout: object = None
 ) -> NestedTensor | StridedNestedTensor:
     """As `nested_tensor`; gradients flow to the tensors. Raises ValueError for a nested tensor of the other layout."""
-    if not isinstance(layout, NamedLayout | Layout | None) or isinstance(layout, SparseLayout):
+    if not isinstance(layout, NamedLayout | None) or isinstance(layout, SparseLayout):
         raise ArgumentError(f"as_nested_tensor: layout {layout!r}; want {jagged!r}, or the strided one")
     is_jagged = layout is jagged
     if isinstance(ts, NestedTensor | StridedNestedTensor):

@@ -15,8 +15,8 @@ from genesis.functions.creation import full
 from genesis.functions.methods.table import functions_of
 from genesis.ir.annotations import Attributes
 from genesis.ir.errors import ArgumentError
+from genesis.ir.named_layouts import jagged
 from genesis.ir.shapes import normalize_axis
-from genesis.ir.sparse_layouts import NamedLayout
 from genesis.ops.registry import OPERATIONS, PRIMITIVES
 from genesis.sparse.sparse_tensor import rows_of
 from genesis.tensor.composite import CompositeTensor
@@ -99,9 +99,6 @@ def _is_by_element(name: str) -> bool:
         return True
     own = OPERATIONS[name].define.__module__ in _BY_ELEMENT and name not in _OTHERS
     return own or name in _ELSEWHERE
-
-
-jagged = NamedLayout("jagged")
 
 
 class NestedTensor(AnyNested):

@@ -44,11 +44,6 @@ class StridedNestedTensor(AnyNested):
         """The number of axes, the batch among them."""
         return 1 + len(self._sizes[0]) if self._sizes else 1
 
-    @property
-    def layout(self) -> Any:
-        """The layout of the elements, as for a dense tensor."""
-        return self._buffer.layout
-
     def numel(self) -> int:
         """The number of elements of all tensors."""
         return self._buffer.numel()

@@ -15,7 +15,6 @@ import numpy as np
 from genesis.ir.annotations import Extents
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.graph import Node
-from genesis.ir.library import Library
 from genesis.ir.shapes import Shape, as_size, contiguous_strides, normalize_axis, numel, resolve_reshape, sliced
 from genesis.ir.symbolic_sizes import Size
 
@@ -26,11 +25,6 @@ class Layout(NamedTuple):
     shape: Shape
     strides: Shape
     offset: int
-
-    def __repr__(self) -> str:
-        if Library.strict:  # PyTorch's repr of `x.layout`
-            return f"{Library.name}.strided"
-        return f"Layout(shape={self.shape}, strides={self.strides}, offset={self.offset})"
 
     @property
     def is_contiguous(self) -> bool:

@@ -13,8 +13,8 @@ import numpy as np
 from genesis.functions.methods.conversion import _rebuilt
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType, bool_
+from genesis.ir.named_layouts import SPARSE_LAYOUTS, SparseLayout
 from genesis.ir.shapes import contiguous_strides
-from genesis.ir.sparse_layouts import SPARSE_LAYOUTS, SparseLayout
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.runtime.moved_modules import MOVED

@@ -13,7 +13,7 @@ from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.library import Library
-from genesis.ir.sparse_layouts import SparseLayout
+from genesis.ir.named_layouts import SparseLayout
 from genesis.nn.parameter import Parameter
 from genesis.runtime.devices import Device
 from genesis.serialization.names import STORAGES, Builder, Kind, Read, allowed_by_users, damaged, data_of, functions_of, today
@@ -121,7 +121,7 @@ class Pickler(_PurePickler):
         if tensor.dtype is not root.dtype or tensor._element_map is not None:
             tensor = root = tensor.detach().clone()
         key, _ = self._roots.setdefault(id(root), (str(len(self._roots)), root))
-        dtype, layout, elements = tensor.dtype, tensor.layout, root.numel()
+        dtype, layout, elements = tensor.dtype, tensor.storage_layout, root.numel()
         kind = _STORAGE_OF.get(dtype.name)
         hooks: OrderedDict[int, object] = OrderedDict()
         if kind is not None:

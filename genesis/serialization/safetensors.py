@@ -35,7 +35,7 @@ def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
     by_root: dict[int, list[tuple[int, int, str]]] = {}
     for name, tensor in tensors.items():
         root = root_of(tensor)
-        at = tensor.layout
+        at = tensor.storage_layout
         if 0 not in at.shape:
             last = at.offset + sum((extent - 1) * stride for extent, stride in zip(at.shape, at.strides, strict=True))
             by_root.setdefault(id(root), []).append((at.offset, last, name))

@@ -92,7 +92,7 @@ def header_of(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None)
             raise TypeError(f"save: metadata are strings by strings, got {metadata!r:.60}")
         header["__metadata__"] = {**metadata}
     for name, tensor in tensors.items():
-        if not tensor.layout.is_contiguous:
+        if not tensor.storage_layout.is_contiguous:
             raise ValueError(f"save: {name!r} is not contiguous; call .contiguous() on it before")
         if tensor.dtype.name not in _NAMES:
             raise TypeError(f"save: {name!r} is {tensor.dtype.name}, which the format has no name for")

@@ -14,9 +14,9 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.selection import nonzero
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.named_layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
-from genesis.ir.sparse_layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
 from genesis.sparse.sparse_tensor import SparseTensor, in_layout, rows_of, sparse, stack
 from genesis.tensor.handle import Tensor

@@ -13,8 +13,8 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
+from genesis.ir.named_layouts import SparseLayout, sparse_coo
 from genesis.ir.shapes import numel
-from genesis.ir.sparse_layouts import SparseLayout, sparse_coo
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import (
     BLOCKWISE, RULES, SparseTensor, coalesced, flat_positions, in_layout, positions_of, sparse, summed,

@@ -7,8 +7,7 @@ from typing import Any
 
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.sparse_layouts import NamedLayout, SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from genesis.ops.layout import Layout
+from genesis.ir.named_layouts import NamedLayout, SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.sparse.creation import from_dense
 from genesis.sparse.elementwise import elements_at
 from genesis.sparse.sparse_tensor import SparseTensor, by_element, coalesced, dense, in_blocks_of, in_layout, sparse
@@ -30,7 +29,7 @@ def to_sparse(
     tensor([[0, 1],
             [1, 0]])
     """
-    if not isinstance(layout, NamedLayout | Layout | None):
+    if not isinstance(layout, NamedLayout | None):
         raise ArgumentTypeError(f"to_sparse(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
     if not isinstance(layout, SparseLayout | None):
         return to_dense(self)

@@ -13,7 +13,7 @@ from genesis.functions.ranges import arange
 from genesis.functions.selection import unique
 from genesis.ir.dtypes import float32, float64
 from genesis.ir.errors import ArgumentError
-from genesis.ir.sparse_layouts import sparse_coo, sparse_csr
+from genesis.ir.named_layouts import sparse_coo, sparse_csr
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.elementwise import add, rule
 from genesis.sparse.shaping import met, transpose

@@ -12,8 +12,8 @@ from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError
+from genesis.ir.named_layouts import sparse_coo
 from genesis.ir.shapes import normalize_axis, numel
-from genesis.ir.sparse_layouts import sparse_coo
 from genesis.masked import IDENTITIES, Axes
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.elementwise import rule

@@ -10,8 +10,8 @@ import numpy as np
 from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.errors import ArgumentError, OutOfRangeError
+from genesis.ir.named_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.ir.shapes import normalize_axis
-from genesis.ir.sparse_layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from genesis.sparse.elementwise import cat, rule
 from genesis.sparse.sparse_tensor import BLOCKWISE, SparseTensor, in_layout, sparse, stack, summed
 from genesis.tensor.composite import NotDenseError

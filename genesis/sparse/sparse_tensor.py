@@ -18,8 +18,8 @@ from genesis.functions.selection import unique
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, bool_, int64
 from genesis.ir.errors import ArgumentError
+from genesis.ir.named_layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
 from genesis.ir.shapes import Shape, numel
-from genesis.ir.sparse_layouts import SparseLayout, sparse_coo, sparse_csc, sparse_csr
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.handle import CallArguments, Tensor, tensors_in

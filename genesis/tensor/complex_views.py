@@ -24,7 +24,7 @@ def part_view(tensor: Tensor, name: str) -> Tensor:
         raise RuntimeError(f"{name}: {LAZY[mapped]} cannot be seen in parts or pairs; clone() has elements of its own")
     with LOCK:
         array_of(tensor)
-        at = tensor.layout
+        at = tensor.storage_layout
         if name == "view_as_complex":
             shape, strides = at.shape[:-1], at.strides[:-1]
             if at.shape[-1:] != (2,) or at.strides[-1] != 1 or at.offset % 2 or any(s % 2 for s in strides):
@@ -44,7 +44,7 @@ def conjugate_view(tensor: Tensor) -> Tensor:
     """The conjugate of a complex tensor, as a view of its storage."""
     with LOCK:
         array_of(tensor)
-        return _view(tensor, "conjugates", tensor.layout, "conjugates" if tensor._element_map is None else None)
+        return _view(tensor, "conjugates", tensor.storage_layout, "conjugates" if tensor._element_map is None else None)
 
 
 def _view(tensor: Tensor, name: str, at: Layout, element_map: str | None) -> Tensor:

@@ -78,7 +78,7 @@ def _refresh(view: Tensor, root: Tensor) -> None:
     aliases = memory is not None and (unwritten or view._detached or not root._requires_grad) and (outside or mapped is None)
     if aliases:
         # The memory itself, not a copy: the outside may write to it, and writes are counted.
-        there = memory.at(view.layout, view.dtype, root.dtype)  # type: ignore[union-attr]
+        there = memory.at(view.storage_layout, view.dtype, root.dtype)  # type: ignore[union-attr]
         refreshed = array_over(view._array, there if mapped is None else there.mapped(mapped, view.dtype), unwritten)
     elif view._detached and not root._array.node.differentiable and is_whole(view, root):
         refreshed = root._array

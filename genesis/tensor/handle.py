@@ -15,6 +15,7 @@ import numpy as np
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.named_layouts import NamedLayout, strided
 from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
@@ -160,7 +161,12 @@ class Tensor(TensorBase):
         hold_gradient(self, value)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> NamedLayout:
+        """The kind of its layout: `strided`, but for nested and sparse tensors."""
+        return strided
+
+    @property
+    def storage_layout(self) -> Layout:
         """Shape, strides and offset in the elements of the storage."""
         return self._layout or contiguous_layout(self.shape)
 

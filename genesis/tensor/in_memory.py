@@ -64,7 +64,7 @@ def computed_memory(tensor: object, dtype: DType, limit: float = SMALL) -> Memor
         if is_seen and part is not None and part.buffer is buffer:
             return part  # type: ignore[no-any-return]
         is_derived = thread_state.grad_enabled and tensor.requires_grad  # type: ignore[attr-defined]
-        return None if is_derived else memory.at(tensor.layout, dtype, dtype)  # type: ignore[attr-defined, no-any-return]
+        return None if is_derived else memory.at(tensor.storage_layout, dtype, dtype)  # type: ignore[attr-defined, no-any-return]
     return memory  # type: ignore[no-any-return]
 
 

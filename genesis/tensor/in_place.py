@@ -122,8 +122,8 @@ def _write_view(tensor: Tensor, root: Tensor, value: Tensor, unrecorded: bool, k
 def _with_part(view: Tensor, root: Tensor, value: Tensor) -> Tensor:
     """`root`, a whole storage, with `value`, elements as they are stored, in the place of those of `view`."""
     if view.dtype is root.dtype:
-        return call(OPERATIONS["put"], (root, value), view.layout._asdict())  # type: ignore[no-any-return]
-    return call(OPERATIONS["put_part"], (root, value, view.layout))  # type: ignore[no-any-return]
+        return call(OPERATIONS["put"], (root, value), view.storage_layout._asdict())  # type: ignore[no-any-return]
+    return call(OPERATIONS["put_part"], (root, value, view.storage_layout))  # type: ignore[no-any-return]
 
 
 def takes_writes(trace: Trace | None) -> bool:

@@ -31,7 +31,7 @@ def written_at_once(root: Tensor, tensor: Tensor, write: Callable[[Memory, bool]
         array = root._array
         is_known = (array.memory is not memory or array.trace is not None or tensor._array.trace is not None
                     or memory.buffer.origin is not None)
-        if not write(memory if tensor._layout is None else memory.at(tensor.layout, tensor.dtype, root.dtype), is_known):
+        if not write(memory if tensor._layout is None else memory.at(tensor._layout, tensor.dtype, root.dtype), is_known):
             return False
         if is_known:  # arrays are immutable: another value, another one
             array = Array.over(memory, array.node.dtype)

@@ -108,7 +108,7 @@ def _reshaped_copy(tensor: Tensor, name: str, *arguments: object, **attributes: 
     """The copy that `reshape` makes where no view exists; `view` and `unflatten` raise ValueError instead."""
     if name in ("view", "unflatten"):
         raise ArgumentError(
-            f"{name}: shape {tensor.shape} with strides {tensor.layout.strides} cannot be viewed as {arguments}; use reshape, "
+            f"{name}: shape {tensor.shape} with strides {tensor.stride()} cannot be viewed as {arguments}; use reshape, "
             "which copies")
     copied = LAYOUT_RULES[name](contiguous_layout(tensor.shape), *arguments, **attributes)
     assert copied is not None, "a contiguous layout takes every shape"
@@ -225,4 +225,4 @@ def memory_of(tensor: Tensor) -> Memory:
     if not memory.buffer.shared:
         # Views made while the root was pending have values of their own: from now on they must see writes from outside.
         root._changes += EXPOSED
-    return memory if root is tensor else memory.at(tensor.layout, tensor.dtype, root.dtype)
+    return memory if root is tensor else memory.at(tensor.storage_layout, tensor.dtype, root.dtype)

@@ -131,7 +131,7 @@ def _is_plain(tensor: Tensor, root: Tensor) -> bool:
     if tensor is root:
         return True
     has_more = tensor._requires_grad or tensor._detached or tensor._versions or tensor._element_map
-    return not has_more and is_injective(tensor.layout)
+    return not has_more and is_injective(tensor.storage_layout)
 
 
 def _index(index: object) -> Any:

@@ -11,9 +11,8 @@ import genesis
 from genesis.functions.methods.inspection import TYPES
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType
+from genesis.ir.named_layouts import NamedLayout
 from genesis.ir.replayable import replayable_module
-from genesis.ir.sparse_layouts import NamedLayout
-from genesis.ops.layout import Layout
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
@@ -81,22 +80,11 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 class MemoryFormat(NamedLayout):
-    """The memory order of a tensor's elements. It has no effect: genesis stores them in the order of their axes.
-
-    `torch.strided` equals the layout of every tensor.
-    """
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (self.name == "strided" and isinstance(other, Layout))
-
-    __hash__ = object.__hash__
-
-    def __reduce__(self) -> str:
-        return self.name
+    """The memory order of a tensor's elements. It has no effect: genesis stores them in the order of their axes."""
 
 
-contiguous_format, preserve_format, channels_last, channels_last_3d, strided = map(
-    MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
+contiguous_format, preserve_format, channels_last, channels_last_3d = map(
+    MemoryFormat, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 )
 
 

@@ -241,8 +241,8 @@ class Check:
         self._fail_if(f"{name}._requires_grad is not {state.requires_grad}", f"requires_grad of {label}")
         if state.base is not None:
             whole = self.recorder.sources.source_of(state.base) in self.recorder.wholes
-            part, layout = ("", tensor.layout) if whole else (".strides", tensor.layout.strides)
-            self._fail_if(f"{name}.layout{part} != {self.guards.constant(layout)}", f"the layout of {label}")
+            part, layout = ("", tensor.storage_layout) if whole else (".strides", tensor.storage_layout.strides)
+            self._fail_if(f"{name}.storage_layout{part} != {self.guards.constant(layout)}", f"the layout of {label}")
             self._fail_if(f"{name}._element_map != {tensor._element_map!r}", f"whether {label} is lazily conjugated")
         if _asks_hooks(state):
             hooks = self.guards.constant(state.hooks)

@@ -175,7 +175,7 @@ class DTensor(CompositeTensor):
         if meshes := {each.device_mesh for each in tensors} - {mesh}:
             raise ArgumentError(f"{name}: DTensors of meshes {[mesh, *meshes]}; want one mesh")
         program = given.program(mesh, [(x._shape, x.dtype, x.placements, x.requires_grad) for x in tensors])
-        if program.view is not None and self._local_tensor.layout.is_contiguous:
+        if program.view is not None and self._local_tensor.storage_layout.is_contiguous:
             return self._with(view(self._local_tensor, "view_at", program.view), program.results[0][1], program.results[0][0])
         locals_ = [x._moved(*moves) for x, moves in zip(tensors, program.moves, strict=True)]
         flush_collectives(thread_state.traces.get(self.device.name))

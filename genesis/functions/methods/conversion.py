@@ -275,9 +275,9 @@ def clone(input: Tensor, *, memory_format: object = None) -> Tensor:
 def contiguous(self: Tensor, memory_format: object = None) -> Tensor:
     """The tensor itself if it is row-major, otherwise a copy. `memory_format` has no effect."""
     if type(self) is Tensor and Generator.in_pytorchs_order and not reads_forbidden():
-        lies_in_rows = self.layout.is_contiguous and is_row_major(self)
+        lies_in_rows = self.storage_layout.is_contiguous and is_row_major(self)
         return self if lies_in_rows else call(OPERATIONS["clone"], (self, "rows"))  # type: ignore[no-any-return]
-    return self if self.layout.is_contiguous else self.clone()
+    return self if self.storage_layout.is_contiguous else self.clone()
 
 
 @routed_access_method

@@ -109,7 +109,7 @@ define_properties(method, int, {
     "dim": ("The number of axes.", lambda self: len(self.shape)),
     "ndimension": ("The number of axes.", lambda self: len(self.shape)),
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
-    "storage_offset": ("The offset of the first element in the storage, in elements.", lambda self: self.layout.offset),
+    "storage_offset": ("The offset of the first element in the storage, in elements.", lambda self: self.storage_layout.offset),
 })
 
 
@@ -118,10 +118,10 @@ define_properties(method, int, {
 def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
     """Whether the elements are contiguous in row-major order, or in channels-last order if `memory_format` is that."""
     if "channels_last" not in str(memory_format):
-        return self.layout.is_contiguous
+        return self.storage_layout.is_contiguous
     if self.ndim != (5 if "3d" in str(memory_format) else 4):
         return False
-    return view(self, "permute", (0, *range(2, self.ndim), 1)).layout.is_contiguous
+    return view(self, "permute", (0, *range(2, self.ndim), 1)).storage_layout.is_contiguous
 
 
 @method
@@ -192,7 +192,7 @@ def stride(self: Tensor, dim: int | None = None) -> Shape | int:
     >>> genesis.zeros(2, 3).T.stride()
     (1, 3)
     """
-    strides = self.layout.strides
+    strides = self.storage_layout.strides
     return strides if dim is None else strides[normalize_axis("stride", dim, len(strides))]
 
 
@@ -203,7 +203,7 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
     >>> genesis.zeros(2, 3).T.dim_order()
     (1, 0)
     """
-    strides = self.layout.strides
+    strides = self.storage_layout.strides
     return tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
 
 

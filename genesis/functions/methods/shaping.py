@@ -175,7 +175,7 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """A tensor of class `cls` that shares storage and gradient."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"as_subclass: wants a subclass of Tensor, got {cls!r:.60}")
-    result = as_strided(self, self.shape, self.layout.strides) if not self.requires_grad else self.view_as(self)
+    result = as_strided(self, self.shape, self.storage_layout.strides) if not self.requires_grad else self.view_as(self)
     result.__class__ = cls
     return result
 

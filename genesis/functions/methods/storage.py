@@ -279,7 +279,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """
     array_of(self), array_of(tensor)
     roots = [root_of(t) for t in (self, tensor)]
-    return roots[0] is roots[1] and self.layout == tensor.layout and self._element_map is tensor._element_map
+    return roots[0] is roots[1] and self.storage_layout == tensor.storage_layout and self._element_map is tensor._element_map
 
 
 @method

@@ -54,7 +54,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     if input.dtype is not root.dtype:
         raise RuntimeError(f"as_strided: a {input.dtype.name} view of {root.dtype.name} storage; clone() it first")
     _need_own_storage("as_strided", root, storage_offset)
-    own = input.layout
+    own = input.storage_layout
     at = _strided("as_strided", size, stride, own.offset if storage_offset is None else storage_offset, root.numel())
     whole = own == contiguous_layout(own.shape) and numel(own.shape) == root.numel()
     result: Tensor = call(OPERATIONS["view_at"], (input if whole else _storage(root, input), at))
@@ -68,7 +68,7 @@ def slice_inverse(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """A view of this tensor's storage with the layout of `src`, a slice of the storage."""
-    return as_strided(input, src.shape, src.layout.strides, src.layout.offset)
+    return as_strided(input, src.shape, src.storage_layout.strides, src.storage_layout.offset)
 
 
 def share_copy(result: Tensor, tensor: Tensor, memo: dict[Any, Any]) -> None:
@@ -84,7 +84,7 @@ def share_copy(result: Tensor, tensor: Tensor, memo: dict[Any, Any]) -> None:
         return
     if id(root) not in copies:
         copies[id(root)] = from_data(detach(root))
-    share_data(result, as_strided(detach(copies[id(root)]), *tensor.layout))
+    share_data(result, as_strided(detach(copies[id(root)]), *tensor.storage_layout))
 
 
 def _need_own_storage(name: str, root: Tensor, offset: int | None) -> None:
@@ -107,10 +107,10 @@ def _storage(root: Tensor, input: Tensor) -> Tensor:
         whole = call(OPERATIONS[input._element_map], (whole,))
     if not input.requires_grad:
         return whole
-    if not is_injective(input.layout):
-        raise RuntimeError(f"as_strided: a view with strides {input.layout.strides} that requires a gradient; want elements "
+    if not is_injective(input.storage_layout):
+        raise RuntimeError(f"as_strided: a view with strides {input.stride()} that requires a gradient; want elements "
                            "that do not lie over each other, such as those of a clone()")
-    return call(OPERATIONS["put"], (whole, input), input.layout._asdict())
+    return call(OPERATIONS["put"], (whole, input), input.storage_layout._asdict())
 
 
 @overridable_method
@@ -126,7 +126,7 @@ def as_strided_scatter(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    own, root = input.layout, root_of(input)
+    own, root = input.storage_layout, root_of(input)
     _need_own_storage("as_strided_scatter", root, storage_offset)
     offset = own.offset if storage_offset is None else storage_offset
     at = _strided("as_strided_scatter", size, stride, offset, root.numel())

@@ -1,4 +1,7 @@
-"""Layouts of sparse tensors: coordinates, or compressed rows or columns of a matrix, of single elements or of blocks."""
+"""Layouts by PyTorch's names: those of dense, nested and sparse tensors.
+
+Sparse ones are coordinates, or compressed rows or columns of a matrix, of single elements or of blocks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from genesis.ir.library import Library
 
 
 class NamedLayout:
-    """A layout of composite tensors, compared by identity."""
+    """A kind of layout, compared by identity."""
 
     __slots__ = ("name",)
 
@@ -15,6 +18,9 @@ class NamedLayout:
 
     def __repr__(self) -> str:
         return f"{Library.name}.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
 
 
 class SparseLayout(NamedLayout):
@@ -41,15 +47,8 @@ class SparseLayout(NamedLayout):
         """The name of the indices along the other axis."""
         return "row_indices" if self.axis else "col_indices"
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return layout_named, (self.name,)
 
-
+strided, jagged = NamedLayout("strided"), NamedLayout("jagged")
 sparse_coo, sparse_csr, sparse_csc = SparseLayout("sparse_coo"), SparseLayout("sparse_csr", 0), SparseLayout("sparse_csc", 1)
 sparse_bsr, sparse_bsc = SparseLayout("sparse_bsr", 0, True), SparseLayout("sparse_bsc", 1, True)
 SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
-
-
-def layout_named(name: str) -> SparseLayout:
-    """The layout with this PyTorch name."""
-    return SPARSE_LAYOUTS[name]
