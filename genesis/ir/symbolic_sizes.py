@@ -7,11 +7,10 @@ answers comparisons by its value in the example at hand, and each answer becomes
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partialmethod
 from math import inf
 from typing import Any
@@ -46,6 +45,7 @@ class Symbols:
         self.effects: list[str] = []
         self.constants: dict[str, Any] = {"__name__": __name__}  # of the function
         self._known: dict[str, Any] = {}
+        self.results: dict[Any, Any] = {}  # of arithmetic, by its operands
         self._is_compiled = False
         self.keys: dict[Any, Any] = {}  # of tables
 
@@ -56,6 +56,13 @@ class Symbols:
         self.values.append(value)
         self.bounds.append(bounds)
         return Real(self, name, value) if value.__class__ is float else Size(self, (((len(self.values) - 1,), 1),))
+
+    def once(self, key: Any, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function returns, computed once for a key."""
+        found = self.results.get(key)
+        if found is None:
+            found = self.results[key] = compute(*arguments)
+        return found
 
     def input(self, text: str, value: float, *others: float) -> Any:
         """A symbol for a size, or for a number in floating point, read by `text`; `others` are its values in other examples."""
@@ -131,20 +138,22 @@ class Symbols:
         exec("\n ".join([f"def fill({', '.join(parameters)}):", *lines]), self.constants)
         function: Callable[..., Any] = self.constants.pop("fill")
         # Caches of the passes may keep sizes for long; what only the function needs is not theirs to keep.
-        self._is_compiled, self.lines, self.effects, self.constants, self._known, self.keys = True, [], [], {}, {}, {}
+        self._is_compiled, self.lines, self.effects, self.constants = True, [], [], {}
+        self._known, self.results, self.keys = {}, {}, {}
         return function
 
 
 class Size:
     """A polynomial with integer coefficients; one without symbols is an int."""
 
-    __slots__ = ("symbols", "terms", "value")
+    __slots__ = ("bounds", "symbols", "terms", "value")
     __array_ufunc__ = None  # NumPy leaves arithmetic to it, which refuses arrays
 
     def __init__(self, symbols: Symbols, terms: Terms) -> None:
         self.symbols, self.terms = symbols, terms
         products = [[coefficient, *[symbols.values[symbol] for symbol in product]] for product, coefficient in terms]
         self.value = None if any([None in product for product in products]) else sum(map(math.prod, products))
+        self.bounds = _bounds(symbols.bounds, terms)
 
     @property
     def text(self) -> str:
@@ -159,8 +168,10 @@ class Size:
         return self.value
 
     def _made(self, terms: Mapping[tuple[int, ...], int]) -> Any:
-        kept = sorted([term for term in terms.items() if term[1]])
-        return kept[0][1] if len(kept) == 1 and not kept[0][0] else Size(self.symbols, tuple(kept)) if kept else 0
+        kept = tuple(sorted([term for term in terms.items() if term[1]]))
+        if len(kept) <= 1 and not any([product for product, _ in kept]):
+            return kept[0][1] if kept else 0
+        return self.symbols.once(kept, Size, self.symbols, kept)
 
     def terms_of(self, other: Any) -> Terms | None:
         """The terms of another operand; None unless it is an integer."""
@@ -173,23 +184,21 @@ class Size:
     def _real(self, sign: str, other: Any, swapped: bool = False) -> Any:
         return Real(self.symbols, self.text, self.known).computed(sign, other, swapped)
 
-    def __add__(self, other: Any) -> Any:
+    def _computed(self, sign: str, other: Any) -> Any:
         terms = self.terms_of(other)
         if terms is None:
-            return self._real("+", other)
-        found = Counter(dict(self.terms))
-        found.update(dict(terms))
+            return self._real(sign, other)
+        return self.symbols.once((sign, self.terms, terms), self._polynomial, sign, terms)
+
+    def _polynomial(self, sign: str, others: Terms) -> Any:
+        found = dict(self.terms) if sign == "+" else {}
+        for one, a in self.terms if sign == "*" else [((), 1)]:
+            for two, b in others:
+                product = tuple(sorted(one + two))
+                found[product] = found.get(product, 0) + a * b
         return self._made(found)
 
-    def __mul__(self, other: Any) -> Any:
-        terms = self.terms_of(other)
-        if terms is None:
-            return self._real("*", other)
-        found = Counter[tuple[int, ...]]()
-        for (one, a), (two, b) in itertools.product(self.terms, terms):
-            found[tuple(sorted(one + two))] += a * b
-        return self._made(found)
-
+    __add__, __mul__ = partialmethod(_computed, "+"), partialmethod(_computed, "*")
     __radd__, __rmul__ = __add__, __mul__
     __truediv__, __rtruediv__ = partialmethod(_real, "/"), partialmethod(_real, "/", swapped=True)
     __pow__ = partialmethod(_real, "**")
@@ -207,8 +216,13 @@ class Size:
         return self if self >= 0 else -self
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
-        if self.terms_of(other) is None:
+        terms = self.terms_of(other)
+        if terms is None:
             raise NotSymbolicError("a quotient by a number that is no size")
+        found: tuple[Any, Any] = self.symbols.once(("/", self.terms, terms), self._quotient, other)
+        return found
+
+    def _quotient(self, other: Any) -> tuple[Any, Any]:
         quotient, rest = self.divided(other)
         (low, high), (least, most) = bounds_of(rest), bounds_of(other)
         if not (0 <= low <= high < least or low == high == 0):
@@ -244,8 +258,12 @@ class Size:
     def _compared(self, sign: str, other: Any) -> Any:
         if other.__class__ is float and abs(other) == inf:
             return _SIGNS[sign](0, other)
-        if self.terms_of(other) is None:
+        terms = self.terms_of(other)
+        if terms is None:
             return self._real(sign, other)
+        return self.symbols.once((sign, self.terms, terms), self._asked, sign, other)
+
+    def _asked(self, sign: str, other: Any) -> Any:
         difference = self - other
         low, high = bounds_of(difference)
         answers = (low == high == 0, low <= 0 <= high) if sign == "==" else (_SIGNS[sign](low, 0), _SIGNS[sign](high, 0))
@@ -338,11 +356,16 @@ def value_of(number: Any) -> Any:
 
 def bounds_of(number: Any) -> Bounds:
     """The least and the greatest value of a number for all sizes."""
-    if number.__class__ is not Size:
-        return (-inf, inf) if number.__class__ is Real else (number, number)
+    if number.__class__ is Size:
+        return number.bounds  # type: ignore[no-any-return]
+    return (-inf, inf) if number.__class__ is Real else (number, number)
+
+
+def _bounds(of: Sequence[Bounds], terms: Terms) -> Bounds:
+    """The least and the greatest value of a polynomial over symbols of these bounds."""
     low = high = 0.0
-    for product, coefficient in number.terms:
-        factors = [number.symbols.bounds[symbol] for symbol in product]
+    for product, coefficient in terms:
+        factors = [of[symbol] for symbol in product]
         if any([start < 0 for start, _ in factors]):
             return -inf, inf
         ends = [coefficient * math.prod([factor[end] for factor in factors]) if (0, 0) not in factors else 0 for end in (0, 1)]

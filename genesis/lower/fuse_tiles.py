@@ -189,12 +189,12 @@ class _LoopSearch:
         products = numel(call.batch)
         if call.batch and self.target.sequential_tiles is None:
             return False
-        if not products or points % products or call.extents[2] % (points // products * (2 if call.pairs else 1)):
+        if not products or points % products or self._stays(call, call.writes, written, points):
             return False
         # Gradients of attention's keys and values are such sums. With them, backward of 1 x 1 x 4096 x 64 is one loop, which
         # takes 16 MB beside the operands instead of 200.
-        patterns = product_pattern(call), product_pattern(_by_terms(call, points))
-        return [stays_in_tiles(self.nodes, each, call.writes, written, points) for each in patterns] == [False, True]
+        return not call.extents[2] % (points // products * (2 if call.pairs else 1)) and stays_in_tiles(
+            self.nodes, product_pattern(_by_terms(call, points)), call.writes, written, points)
 
     def _tile(self, calls: Sequence[KernelCall | Product], points: int, most: int) -> int | None:
         """The points of a tile: values between the calls fit into cache, and workers have equally many tiles.
@@ -276,7 +276,9 @@ def _live_bytes(nodes: Sequence[Node], calls: Sequence[KernelCall | Product]) ->
 
 
 def _idle(loop: Loop, threads: int) -> float:
-    """The cycles that threads wait at the loop's end, where points are not equally many for each."""
+    """The cycles that threads wait at the loop's end, where whole matrices are not equally many for each."""
+    if any(_by_rows(call, loop.points) for call in loop.calls):  # a product's rows are not equally many without a loop either
+        return 0
     round_ = loop.tile * threads
     missing = -(-loop.points // round_) * round_ - loop.points
     return sum(call.flops for call in loop.calls if isinstance(call, Product)) / FLOPS * missing / loop.points

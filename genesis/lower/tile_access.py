@@ -8,7 +8,7 @@ e it touches only the e-th of E equal tiles of each such value: then no point de
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,12 +22,12 @@ from genesis.lower.target import SequentialTiles
 
 
 class TileAccess(NamedTuple):
-    """A call's access to a value: the strides along its outer axes, then its inner axes."""
+    """A call's access to a value: the strides along its outer axes, and the first and the last element of its first item."""
 
     value: int
-    offset: int
     outer: tuple[int, ...]
-    inner: tuple[tuple[int, int], ...]  # (extent, stride)
+    first: int
+    last: int
 
 
 class AccessPattern(NamedTuple):
@@ -37,10 +37,20 @@ class AccessPattern(NamedTuple):
     accesses: tuple[TileAccess, ...]
 
 
+def _access(value: int, offset: int, outer: tuple[int, ...], inner: Iterable[tuple[int, int]]) -> TileAccess:
+    """The access at an offset, with (extent, stride) of its inner axes."""
+    steps = [(extent - 1) * stride for extent, stride in inner]
+    first, last = (offset + sum([end(0, step) for step in steps]) for end in (min, max))
+    return TileAccess(value, outer, first, last)
+
+
 def stays_in_tiles(
     nodes: Sequence[Node], pattern: AccessPattern, writes: Sequence[int], written: set[int], points: int
 ) -> bool:
     """Whether a call can run point by point, within its own tiles of what it writes and of what was `written` before it."""
+    touched = [access for access in pattern.accesses if access.value in written or access.value in writes]
+    if any([(access.last - access.first) * points >= nodes[access.value].numel for access in touched]):
+        return False  # in any tiles of this size, whether or not the axes divide into points
     items = numel(pattern.extents)
     split, within_tiles = _split.__wrapped__, _within_tiles.__wrapped__
     if items.__class__ is int and points.__class__ is int:  # a template must tell symbolic sizes apart in tables
@@ -48,7 +58,6 @@ def stays_in_tiles(
     parted = split(pattern.extents, points) if points and items and not items % points else None
     if parted is None:
         return False
-    touched = [access for access in pattern.accesses if access.value in written or access.value in writes]
     return all([within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in touched])
 
 
@@ -73,23 +82,18 @@ def _split(extents: tuple[int, ...], points: int) -> Parted | None:
 
 
 @lru_cache(1 << 14)
-def _within_tiles(
-    size: int, parted: Parted, offset: int, outer: tuple[int, ...], inner: tuple[tuple[int, int], ...], points: int
-) -> bool:
+def _within_tiles(size: int, parted: Parted, outer: tuple[int, ...], low: int, high: int, points: int) -> bool:
     """Whether at point e an access stays within the e-th of `points` equal tiles of a value of `size` elements."""
     if size % points:
         return False
-    # Each axis has a part over points and a part within a point. The former must step exactly one tile at a time; the latter,
-    # and all inner axes, must stay within the first tile.
+    # Each axis has a part over points and a part within a point. The former must step exactly one tile at a time; the latter
+    # must stay within the first tile.
     tile = step = size // points
-    low = high = offset
     for (lead, rest), stride in zip(reversed(parted), reversed(outer), strict=True):
         if lead > 1 and stride * rest != step:
             return False
         step *= lead
         low, high = low + min(0, (rest - 1) * stride), high + max(0, (rest - 1) * stride)
-    for extent, stride in inner:
-        low, high = low + min(0, (extent - 1) * stride), high + max(0, (extent - 1) * stride)
     return low >= 0 and high < tile
 
 
@@ -112,15 +116,15 @@ def product_pattern(call: Product) -> AccessPattern:
     (rows, a_terms), (b_terms, columns) = (digits_of(x.layout, x.axis_groups) for x in (a, b))
     if call.summed:
         return AccessPattern(call.batch, (
-            TileAccess(a.value, a.layout.offset, a.steps, (*rows, *a_terms)),
-            TileAccess(b.value, b.layout.offset, b.steps, (*b_terms, *columns)),
+            _access(a.value, a.layout.offset, a.steps, (*rows, *a_terms)),
+            _access(b.value, b.layout.offset, b.steps, (*b_terms, *columns)),
         ))
     heights, a_rows = zip(*rows, strict=True)
     c_rows = (c.layout.strides[-2] * step for step in contiguous_strides(heights))
     return AccessPattern((*call.batch, *heights), (
-        TileAccess(a.value, a.layout.offset, (*a.steps, *a_rows), a_terms),
-        TileAccess(b.value, b.layout.offset, (*b.steps, *(0 for _ in rows)), (*b_terms, *columns)),
-        TileAccess(c.value, c.layout.offset, (*c.steps, *c_rows), ((call.extents[1], 1),)),
+        _access(a.value, a.layout.offset, (*a.steps, *a_rows), a_terms),
+        _access(b.value, b.layout.offset, (*b.steps, *(0 for _ in rows)), (*b_terms, *columns)),
+        _access(c.value, c.layout.offset, (*c.steps, *c_rows), ((call.extents[1], 1),)),
     ))
 
 
@@ -142,8 +146,8 @@ def kernel_pattern(call: KernelCall) -> AccessPattern | None:
         pointer = kernel.words[access.pointer]
         strides = kernel.strides(access)
         offset = -1 if reads_anywhere else pointer.extra // access.dtype.itemsize  # -1 is in no tile
-        accesses.append(TileAccess(pointer.value, offset, tuple([strides[a] for a in outer]),
-                                   tuple([(extents[a], strides[a]) for a in inner])))
+        accesses.append(_access(pointer.value, offset, tuple([strides[a] for a in outer]),
+                                [(extents[a], strides[a]) for a in inner]))
     return AccessPattern(tuple([extents[a] for a in outer]), tuple(accesses))
 
 
