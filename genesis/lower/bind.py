@@ -175,10 +175,14 @@ def _weighted(
 
 
 def _stepping(axes: Sequence[Axis], lanes: Sequence[int], accesses: Sequence[_Access]) -> set[tuple[int, int]]:
-    """Pairs of an axis for lanes and another along which an access is contiguous, while it is strided along the lanes."""
-    found = [strides for weight, strides in accesses if weight == 1 and 1 in strides]
+    """Pairs of an axis for lanes and another along which an access is contiguous, while it is strided along the lanes.
+
+    No others for which an access is strided along the other axis, too, but far apart along the lanes.
+    """
+    found = [strides for weight, strides in accesses if weight == 1]
     return {(lane, short) for short, (extent, _) in enumerate(axes) if extent > 1 for strides in found if strides[short] == 1
-            for lane in lanes if lane != short and 1 < strides[lane] <= MOST_STRIDE}
+            for lane in lanes if lane != short and 1 < strides[lane] <= MOST_STRIDE
+            and not any(1 < other[short] <= MOST_STRIDE < other[lane] for other in found)}
 
 
 def _lane_score(axes: Sequence[Axis], accesses: Sequence[_Access], unroll: bool, stepping: Collection[int], axis: int) -> float:

@@ -19,6 +19,7 @@ Tiles come in groups, of several images or of some rows of one: transforms and p
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from genesis.ir.dtypes import float32
@@ -30,7 +31,7 @@ from genesis.lower.winograd_transforms import (
     Row, assembled, both, factors, factors_of_gradient, interleaved, part, products_of, results_of, stacked, sums_of_products,
     transform_gradient, transform_kernel, transform_tile, unstacked, weights_of,
 )
-from genesis.lower.winograd_windows import LANES, Form, Windows, form_of, total_of
+from genesis.lower.winograd_windows import LANES, Form, Windows, fills_vectors, form_of, total_of
 from genesis.ops.layout import Layout
 from genesis.ops.registry import cast
 from genesis.ops.views import put_value, reshape_value
@@ -38,9 +39,10 @@ from genesis.ops.views import put_value, reshape_value
 # The least tiles of a group, for products and for sums over tiles, which add to a result each time: so fewer only where those
 # of both sides stay in a second-level cache. Of 32 and 64 channels of 16 x 16, sums take 5.3 to 6.3 ms so, and 7.7 to 8.7.
 GROUP, FEW_TERMS, TERMS = 96, 128, 256
-# Of four by four results, where rows fill vectors or the kernels of all channels stay in such a cache: there few tiles read
-# them. Zen 4, 64 channels, sums: of 16 images of 32 x 32, 32 tiles 7.1 ms, 64 8.8; of 8 of 56 x 56, 28 tiles 8.9, 98 15.1; of
-# 32 of 8 x 8 with both gradients, 32 tiles 2.6 ms, 128 3.5; 256 channels of these, 128 tiles 36 ms, 32 41.
+# Of four by four results, where rows fill vectors or few tiles read the kernels of all channels from such a cache, or rows of
+# four from the next one. Zen 4, 64 channels, sums: of 16 images of 32 x 32, 32 tiles 7.1 ms, 64 8.8; of 8 of 56 x 56, 28 tiles
+# 8.9, 98 15.1; of 32 of 8 x 8 with both gradients, 32 tiles 2.6 ms, 128 3.5; 256 channels of these, 128 tiles 36 ms, 32 41. Of
+# 32 of 16 x 16, forward, 128 channels 32 tiles 9.8, 128 11.9, 256 channels 44.1 and 41.4.
 GROUP_OF_FOUR = 24
 
 
@@ -94,8 +96,8 @@ class _Groups(NamedTuple):
 
     @property
     def is_wide(self) -> bool:
-        """Whether a row's tiles fill vectors."""
-        return self.columns >= LANES
+        """Whether tiles of rows fill vectors."""
+        return fills_vectors(self.side, self.columns)
 
     @property
     def inner(self) -> Shape:
@@ -121,11 +123,12 @@ def _groups(windows: Windows, out: int, least: int) -> _Groups:
     """Groups of `least` tiles or slightly more, with full vectors; a single group if images do not divide into such."""
     side = windows.side
     rows, columns = windows.height // side, windows.width // side
-    if side == 4 and (columns >= LANES or 4 * 46 * out * windows.channels <= 2 * CACHE):
+    room = inf if columns >= LANES else 8 * CACHE if fills_vectors(side, columns) else 2 * CACHE
+    if side == 4 and 4 * 46 * out * windows.channels <= room:
         least = GROUP_OF_FOUR
     if rows * columns >= least:
         return _Groups(windows, side, 1, next(r for r in range(1, rows + 1) if rows % r == 0 and r * columns >= least))
-    least_images = max(-(-least // (rows * columns)), 1 if columns >= LANES else LANES)
+    least_images = max(-(-least // (rows * columns)), 1 if fills_vectors(side, columns) else LANES)
     wanted = range(min(least_images, windows.images), windows.images + 1)
     return _Groups(windows, side, next(n for n in wanted if windows.images % n == 0), rows)
 

@@ -55,12 +55,17 @@ class Windows(NamedTuple):
         # Zen 4, one thread, both gradients, too, of 8 x 8: 32 images of 64, 256 and 512 channels 3.1, 40.5 and 140 to 2.6, 36
         # and 119 ms, 8 of 256 10.2 as before. Single tiles do not repay transforming weights: 512 channels of 4 x 4 41 to 44.
         (height, width), (high, wide) = self.rounded(2), self.rounded(4)
-        fills = wide // 4 >= LANES or (width // 2 < LANES and wide > 4)
+        fills = fills_vectors(4, wide // 4) or (width // 2 < LANES and wide > 4)
         return 4 if fills and 46 * high * wide <= SAVING * 64 * height * width else 2
 
     def rounded(self, side: int) -> Shape:
         """The height and width in whole tiles."""
         return -(-self.height // side) * side, -(-self.width // side) * side
+
+
+def fills_vectors(side: int, columns: int) -> bool:
+    """Whether vectors are filled by the tiles of a row, or by rows of four of four by four results."""
+    return columns >= LANES or (side, columns) == (4, 4)
 
 
 class Form(NamedTuple):

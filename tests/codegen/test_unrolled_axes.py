@@ -6,6 +6,7 @@ import torch
 
 import genesis
 from genesis.codegen.cpu.emit import emit_kernel
+from genesis.codegen.cpu.tiling import blocks_of, width_of
 from genesis.execution.plan import plan_for
 from genesis.lower.build import KernelCall
 from genesis.tensor.dispatch import array_of
@@ -61,9 +62,13 @@ def test_taps_of_any_dtype(dtype):
     assert sums[0] == sums[1]
 
 
-def _kernels(y):
+def _calls(y):
     stages = plan_for(array_of(y).trace).lowered.schedule.stages
-    return [call.kernel for stage in stages for call in stage if isinstance(call, KernelCall)]
+    return [call for stage in stages for call in stage if isinstance(call, KernelCall)]
+
+
+def _kernels(y):
+    return [call.kernel for call in _calls(y)]
 
 
 def test_pooling_and_its_gradient_neither_gather_nor_scatter():
@@ -110,6 +115,21 @@ def test_every_other_element_is_read_and_written_in_vectors(dtype):
         assert found[0] == found[1]
     y = genesis.ones(5, 100)[:, ::2] * 2
     assert not any("gathered" in emit_kernel(k, 16) for k in _kernels(y))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "bool", "int8"])
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_rows_of_some_elements_apart_fill_vectors_together(step, dtype):
+    x = RANDOM.integers(0, 2, (3, 8 * step, 4 * step))
+    found = []
+    for f in (genesis, torch):
+        given = f.tensor(x).to(getattr(f, dtype))
+        z = f.zeros_like(given)
+        z[:, ::step, ::step], z[:, ::step, 1::step] = given[:, ::step, 1::step], given[:, 1::step, ::step]
+        found.append(((given[:, ::step, ::step] == given[:, 1::step, 1::step]).tolist(), z.tolist()))
+    assert found[0] == found[1]
+    [call] = _calls(genesis.tensor(x.astype(np.float32))[:, ::step, ::step] * 2)
+    assert blocks_of(call.kernel, call.extents) == {0: width_of(call.kernel) // 4}
 
 
 def test_what_the_next_row_reads_is_prefetched_where_lanes_lie_apart():

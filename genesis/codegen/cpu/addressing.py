@@ -14,8 +14,9 @@ from itertools import product
 
 from genesis.codegen.cpu import ir
 from genesis.codegen.cpu.nest import LINE, Nest, PendingStore
-from genesis.codegen.cpu.registers import I64
+from genesis.codegen.cpu.registers import I32, I64, constants
 from genesis.codegen.cpu.tiling import spreads_lanes
+from genesis.codegen.cpu.vectors import joined
 from genesis.ir.annotations import Key
 from genesis.lower.kernel import Access, Instruction
 
@@ -120,8 +121,19 @@ def at_each_point(nest: Nest, axes: Sequence[int], body: Callable[[], None]) -> 
     nest.bound.difference_update(axes)
     nest.point = {}
     for at in nest.pending_stores.values():
-        nest.lanes.wide_store(at.values, at.start, at.dtype, at.stride, nest.mask)
+        _store_rows(nest, at)
     nest.pending_stores.clear()
+
+
+def _store_rows(nest: Nest, at: PendingStore) -> None:
+    """Emit a wide store for each row of a vector."""
+    lanes, values = nest.lanes, {offset: nest.lanes.splat(x) for offset, x in at.values.items()}
+    starts, width = _row_starts(nest, at.instruction, at.start)
+    for n, start in enumerate(starts):
+        here = constants(I32, range(n * width, (n + 1) * width))
+        own = values if width == lanes.width else {k: nest.builder.shuffle_vector(x, x, here) for k, x in values.items()}
+        with lanes.narrowed(width):
+            lanes.wide_store(own, start, at.instruction.dtype.name, at.stride, nest.mask)
 
 
 def load_strided(nest: Nest, i: Instruction, stride: int) -> ir.Value:
@@ -129,9 +141,22 @@ def load_strided(nest: Nest, i: Instruction, stride: int) -> ir.Value:
     key, start, offset, offsets = _wide_access(nest, i, stride)
     wide = next((scope[key] for scope in reversed(nest.scopes) if key in scope), None)
     if wide is None:
-        wide = nest.scopes[-1][key] = nest.lanes.wide_load(start, i.dtype.name, stride, offsets, nest.mask)
+        starts, width = _row_starts(nest, i, start)
+        with nest.lanes.narrowed(width):
+            rows = [nest.lanes.wide_load(at, i.dtype.name, stride, offsets, nest.mask) for at in starts]
+        wide = nest.scopes[-1][key] = joined(nest.builder, rows)
         _prefetch_next_item(nest, i, start, stride)
     return nest.lanes.strided(wide, i.dtype.name, stride, offset)
+
+
+def _row_starts(nest: Nest, i: Instruction, start: ir.Value) -> tuple[list[ir.Value], int]:
+    """Where the rows of a vector begin in memory, and how many lanes each has."""
+    if nest.folded is None:
+        return [start], nest.lanes.width
+    assert i.access is not None
+    count, distance = nest.blocks[nest.folded], nest.named(i.access.strides[nest.folded])
+    starts = [nest.lanes.element_pointer(start, distance * n, i.dtype.name) for n in range(count)]
+    return starts, nest.lanes.width // count
 
 
 def _prefetch_next_item(nest: Nest, i: Instruction, start: ir.Value, stride: int) -> None:
@@ -165,7 +190,7 @@ def store_strided(nest: Nest, i: Instruction, value: ir.Value, stride: int) -> N
     key, start, offset, _ = _wide_access(nest, i, stride)
     if key not in nest.pending_stores and stride * nest.lanes.width * i.dtype.itemsize > LINE:
         _prefetch_next_item(nest, i, start, stride)
-    nest.pending_stores.setdefault(key, PendingStore(start, stride, i.dtype.name, {})).values[offset] = value
+    nest.pending_stores.setdefault(key, PendingStore(start, stride, i, {})).values[offset] = value
 
 
 def _wide_access(nest: Nest, i: Instruction, stride: int) -> tuple[Key, ir.Value, int, list[int]]:

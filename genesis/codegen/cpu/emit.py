@@ -207,12 +207,12 @@ def _bind_item(nest: Nest, axis: int, position: ir.Value) -> None:
         size = I64(_size(nest, axis))
         position = position * size
         nest.tiled_range = position, _least(nest, position + size, extent)
-    elif axis in nest.blocks:  # the last block overlaps the previous one, and recomputes the same values
+    elif axis in nest.blocks and axis != nest.folded:  # the last block overlaps the one before, and computes the same
         size = I64(_size(nest, axis))
         nest.block_start[axis] = _least(nest, position * size, extent - size)
         nest.level[axis] = len(nest.scopes) - 1
     else:
-        nest.bind_here(axis, position)
+        nest.bind_here(axis, position * _size(nest, axis) if axis == nest.folded else position)
 
 
 def _least(nest: Nest, x: ir.Value, y: ir.Value) -> ir.Value:

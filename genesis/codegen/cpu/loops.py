@@ -131,7 +131,7 @@ def _panels(loop: Loop, call: Product) -> product.Panels:
 def blocks_in_loop(loop: Loop, call: KernelCall) -> dict[int, int]:
     """The register block of a kernel in a loop (see `tiling.py`): of axes that lie within a point."""
     kernel = call.kernel
-    if kernel.factors is None or not kernel.outer:
+    if not kernel.outer:
         return {}
     # Needed for depthwise convolutions, which their padding turns into loops.
     within = list(call.extents)

@@ -145,7 +145,10 @@ def _sources(kernel: Kernel, blocks: Mapping[int, int]) -> dict[str, KernelSourc
 
 def _blocks(calls: Sequence[KernelCall]) -> dict[int, int]:
     """The blocks that fit all calls of a stage."""
-    return blocks_of(calls[0].kernel, [min(extents) for extents in zip(*(call.extents for call in calls), strict=True)])
+    kernel = calls[0].kernel
+    found = blocks_of(kernel, [min(extents) for extents in zip(*(call.extents for call in calls), strict=True)])
+    same = kernel.factors is not None or all(blocks_of(call.kernel, call.extents) == found for call in calls)
+    return found if same else {}
 
 
 def _kernel_launches(calls: Sequence[KernelCall], slots: SlotMap, addresses: Addresses, threads: int) -> list[NativeLaunch]:
