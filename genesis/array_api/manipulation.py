@@ -12,6 +12,7 @@ from genesis import ops
 from genesis.array_api.dtypes import common
 from genesis.functions import selection, splitting
 from genesis.functions.from_data import as_tensor
+from genesis.ir.dtypes import int64
 from genesis.ir.shapes import broadcast_shapes as _broadcast_shapes, normalize_axis
 from genesis.tensor.handle import Tensor
 
@@ -126,9 +127,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """Element by element the one at an index along `axis`."""
-    axis = normalize_axis("take_along_axis", axis, x.ndim)
-    extent = x.shape[axis]
-    return ops.take_along_dim(x, ops.where(indices < 0, indices + extent, indices), axis)
+    return ops.take_along_dim(x, indices.to(int64), axis)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:

@@ -22,7 +22,7 @@ from genesis.cuda.random import (
     set_rng_state_all,
 )
 from genesis.cuda.streams import Event, Stream, current_stream, default_stream, set_stream, stream, synchronize
-from genesis.runtime.cuda.gpu import OutOfMemoryError
+from genesis.ir.errors import OutOfMemoryError
 
 __all__ = [
     "Event", "OutOfMemoryError", "Stream", "amp", "clock_rate", "current_device", "current_stream", "default_stream", "device",

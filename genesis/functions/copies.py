@@ -107,11 +107,12 @@ def new_empty_strided(
 
 
 @method
-def resize_(self: Tensor, *sizes: Extents) -> Tensor:
+def resize_(self: Tensor, *sizes: Extents, memory_format: object = None) -> Tensor:
     """Changes the tensor's shape in place: it is the elements of its storage from its first one on, in row-major order. Where
     these are too few, the storage grows, with zeros at its end; that of a tensor that requires a gradient stays as it is.
 
-    Raises RuntimeError for a tensor that requires a gradient, ValueError for a negative extent.
+    Raises RuntimeError for a tensor that requires a gradient, and where memory shared with the outside, as NumPy, is too small;
+    ValueError for a negative extent.
 
     >>> genesis.tensor([1, 2, 3]).resize_(2, 2)
     tensor([[1, 2],
@@ -128,6 +129,8 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
     refuse("a tensor is resized")
     root, start, count = root_of(self), self.storage_offset(), numel(shape)
     if start + count > root.numel():
+        if root._array.memory is not None and root._array.memory.buffer.shared:
+            raise RuntimeError(f"resize_: memory shared with the outside cannot grow to shape {shape}; clone() it first")
         more = empty(start + count - root.numel(), dtype=self.dtype, device=self.device)
         whole = call(OPERATIONS["cat"], ([as_strided(root.detach(), (root.numel(),), (1,), 0), more],))
         if root.requires_grad:
@@ -139,7 +142,7 @@ def resize_(self: Tensor, *sizes: Extents) -> Tensor:
 
 
 @method
-def resize_as_(self: Tensor, template: Tensor) -> Tensor:
+def resize_as_(self: Tensor, template: Tensor, memory_format: object = None) -> Tensor:
     """`resize_` to the shape of `template`."""
     return resize_(self, template.shape)
 

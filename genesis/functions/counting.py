@@ -225,12 +225,14 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
     """Each index repeated `repeats` (n,) times."""
-    if not is_recording() or not repeats.numel() or repeats.dtype.category != 1:
-        return from_data(np.repeat(np.arange(repeats.numel()), values_of(repeats)), device=like.device)
-    ends, total, negative = repeats.cumsum(0), repeats.sum(), (repeats < 0).any()
-    if negative:
+    if repeats.dtype.category != 1:
+        raise UnsupportedTypeError(f"repeat_interleave: repeats are {repeats.dtype.name}; want integers")
+    is_few = not is_recording() or not repeats.numel()
+    if ((values_of(repeats) if is_few else repeats) < 0).any():
         raise ArgumentError("repeat_interleave: wants counts of 0 or more, got a negative one")
-    count = int(total)
+    if is_few:
+        return from_data(np.repeat(np.arange(repeats.numel()), values_of(repeats)), device=like.device)
+    ends, count = repeats.cumsum(0), int(repeats.sum())
     each = full(repeats.shape, 1, dtype=int64, device=like.device)
     begun = _sums_at("repeat_interleave", ends, each, count + 1)  # how many indices have ended there
     return begun.cumsum(0)[:count]

@@ -133,7 +133,7 @@ def asarray(
         obj = np.frombuffer(obj, (dtype or get_default_dtype()).numpy)
     if isinstance(obj, np.ndarray):
         shared, device = from_memory(obj), device_of(device)
-    elif not isinstance(obj, Tensor) and hasattr(obj, "__dlpack__"):
+    elif not isinstance(obj, Tensor) and (hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule"):
         shared = from_dlpack(obj)
     result = shared.to(device, dtype) if isinstance(shared, Tensor) else from_data(shared, dtype, device=device)
     if copy is False and result is not shared:

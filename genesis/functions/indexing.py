@@ -180,7 +180,7 @@ def _parsed(tensor: Tensor, index: Index) -> Subscript:
             part = _as_int(part)
             known = isinstance(part, _LITERALS)
             part = _as_tensor(part) if known else part
-            part = _mask_of_bytes(part) if isinstance(part, Tensor) and part.dtype is uint8 else part
+            part = mask_of_bytes(part) if isinstance(part, Tensor) and part.dtype is uint8 else part
             used += _axes_of(part)
         parts.append(part)
         literal.append(known)
@@ -256,7 +256,7 @@ def _as_tensor(part: Part) -> Tensor:
     return result
 
 
-def _mask_of_bytes(part: Tensor) -> Tensor:
+def mask_of_bytes(part: Tensor) -> Tensor:
     """A tensor of uint8 is a mask, as in PyTorch, whose masks were bytes once."""
     said = "index: tensors of uint8 are masks, which is deprecated; want dtype bool for a mask, int64 for indices"
     warnings.warn(said, stacklevel=5)

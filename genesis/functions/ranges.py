@@ -218,8 +218,9 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     listed: list[Any] = [*(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors)]
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
-    if any([t.ndim > 1 for t in listed]):
-        raise ArgumentError(f"meshgrid: shapes {[tuple(t.shape) for t in listed]}; want tensors of no axis or one")
+    if any([t.ndim > 1 for t in listed]) or len({t.dtype for t in listed}) != 1:
+        kinds = [f"{t.dtype.name} {tuple(t.shape)}" for t in listed]
+        raise ArgumentError(f"meshgrid: got {kinds}; want tensors of no axis or one, at least one, and all of one dtype")
     exchanged = indexing == "xy" and len(listed) > 1
     if exchanged:
         listed[0], listed[1] = listed[1], listed[0]

@@ -9,10 +9,10 @@ import numpy as np
 
 from genesis.functions.counting import runs
 from genesis.functions.creation import full
-from genesis.functions.indexing import is_few, nonzero_of, positions_of
+from genesis.functions.indexing import is_few, mask_of_bytes, nonzero_of, positions_of
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.overrides import overridable, overridable_method
-from genesis.ir.dtypes import int64, refuse_number
+from genesis.ir.dtypes import bool_, int64, refuse_number, uint8
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, FormOfAxesError
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -163,8 +163,9 @@ def _spread(indices: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
     for index in indices:
         if not isinstance(index, Tensor):
             raise TypeError(f"index_put: wants a tensor for each index; got {type(index).__name__}")
+        index = mask_of_bytes(index) if index.dtype is uint8 else index
         yield axis, index
-        axis += index.ndim if index.dtype.name == "bool" else 1
+        axis += index.ndim if index.dtype is bool_ else 1
 
 
 def _along(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool, wrap: bool = False) -> Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from genesis.functions.overrides import function, keywords, overridable, overridable_method
 from genesis.ir.annotations import Tree
-from genesis.ir.errors import ArgumentError, FormOfAxesError
+from genesis.ir.dtypes import int64
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, FormOfAxesError
 from genesis.ir.shapes import broadcast_shapes, normalize_axis
 from genesis.ops.joining import ranked
 from genesis.tensor.handle import Tensor
@@ -65,6 +67,9 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     axis = _axis("tensor_split", input, dim)
     extent = input.shape[axis]
     if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype is not int64 or indices_or_sections.ndim > 1:
+            kind = f"{indices_or_sections.dtype.name} of shape {indices_or_sections.shape}"
+            raise ArgumentTypeError(f"tensor_split: the tensor of indices is {kind}; want int64, 0-d or 1-d")
         indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
         sections = indices_or_sections
@@ -73,7 +78,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
         size, larger = divmod(extent, sections)
         edges = [i * size + min(i, larger) for i in range(sections + 1)]
     else:
-        starts = [slice(int(i), None).indices(extent)[0] for i in indices_or_sections]
+        starts = [slice(operator.index(i), None).indices(extent)[0] for i in indices_or_sections]
         edges = [0, *starts, extent]
     return _cut(input, axis, edges)
 

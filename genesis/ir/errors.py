@@ -19,6 +19,10 @@ class OutOfRangeError(IndexError, RuntimeError):
     """An index or axis out of range."""
 
 
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """A tensor larger than the memory that is left."""
+
+
 class FormError(ArgumentError, AssertionError):
     """An invalid argument that PyTorch checks by an assertion: RuntimeError, ValueError and AssertionError."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from genesis.ir.annotations import Key, Options, Scalar
 from genesis.ir.dtypes import NAMED, DType, refuse_complex_number
+from genesis.ir.errors import OutOfMemoryError
 from genesis.ir.shapes import Shape, numel
 from genesis.ir.symbolic_sizes import Size
 
@@ -20,10 +21,11 @@ _NO_ATTRS: Options = {}
 
 
 def check_size(name: str, shape: Shape, dtype: DType) -> None:
-    """Raise MemoryError for a tensor of more bytes than can be addressed."""
+    """Raise OutOfMemoryError for a tensor of more bytes than can be addressed."""
     size = numel(shape) * dtype.itemsize
     if size > MOST_BYTES:
-        raise MemoryError(f"{name}: a {dtype.name} tensor of shape {shape} takes {size:,} bytes; want at most {MOST_BYTES:,}")
+        raise OutOfMemoryError(
+            f"{name}: a {dtype.name} tensor of shape {shape} takes {size:,} bytes; want at most {MOST_BYTES:,}")
 
 
 class Node:
@@ -94,7 +96,7 @@ class Graph:
         self, op: str, inputs: Sequence[Value | int], shape: Shape, dtype: DType, attrs: Options = _NO_ATTRS,
         differentiable: bool | None = None,
     ) -> Value:
-        """Append a node and return its Value. Raises MemoryError for a value beyond the address space."""
+        """Append a node and return its Value. Raises OutOfMemoryError for a value beyond the address space."""
         if op != "view" and numel(shape) * dtype.itemsize > MOST_BYTES:
             check_size(op, shape, dtype)
         nodes = self.nodes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from genesis.ir.dtypes import int64
+from genesis.ir.errors import IndexTypeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import where
@@ -127,14 +128,16 @@ diagonal_scatter = formula(
 def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
     """The elements at `indices` along `dim`; the two broadcast along other axes. Without `dim`, `input` is flattened.
 
-    With `dim`, negative indices count from its end. Raises ValueError for other shapes and, when evaluated,
-    IndexError for an index out of range.
+    With `dim`, negative indices count from its end. Raises ValueError for other shapes, TypeError for indices that are not
+    int64 and, when evaluated, IndexError for an index out of range.
 
     >>> x = genesis.tensor([[3, 1], [2, 4]])
     >>> genesis.take_along_dim(x, x.argsort(1), dim=1)
     tensor([[1, 3],
             [2, 4]])
     """
+    if indices.dtype is not int64:
+        raise IndexTypeError(f"take_along_dim: indices are {indices.dtype.name}; want int64")
     if dim is None:
         input, indices = (reshape_value(v, (numel(v.shape),)) for v in (input, indices))
     elif input.ndim != indices.ndim:

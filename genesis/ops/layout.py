@@ -183,6 +183,8 @@ def unflatten_layout(at: Layout, dim: int, sizes: Sequence[int]) -> Layout | Non
 
 def flip_layout(at: Layout, *dims: Extents) -> Layout:
     """The axes `dims` walked backwards."""
+    if not dims:
+        raise TypeError("flip: wants at least one axis")
     axes = [normalize_axis("flip", d, len(at.shape)) for d in _flat(dims)]
     flipped = {*axes}
     if len(flipped) < len(axes):

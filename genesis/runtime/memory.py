@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from genesis.ir.errors import OutOfMemoryError
 from genesis.ir.graph import MOST_BYTES
 from genesis.ir.shapes import contiguous_strides, reach
 from genesis.runtime.devices import CPU, CPUS, Device
@@ -89,7 +90,7 @@ class _Pool:
         self._lent, self._next_look = 0, LEAST_TURN  # bytes lent so far, and those after which old blocks are looked for
 
     def lend(self, owner: object, nbytes: int) -> int:
-        """The address of a block of at least `nbytes`, which returns when `owner` dies. Raises MemoryError."""
+        """The address of a block of at least `nbytes`, which returns when `owner` dies. Raises OutOfMemoryError."""
         size = _size_class(nbytes)
         with self._lock:
             if self._ended:
@@ -116,7 +117,7 @@ class _Pool:
                 self.release(loan.address, loan.size)
 
     def acquire(self, size: int) -> int:
-        """The address of a block of `size` bytes, a size class; the caller has the lock. Raises MemoryError."""
+        """The address of a block of `size` bytes, a size class; the caller has the lock. Raises OutOfMemoryError."""
         self._lent += size
         if self._lent > self._next_look:  # blocks that have been idle for TURNS turns go back
             turn = max(self.held + self.idle, LEAST_TURN)
@@ -188,7 +189,7 @@ class _Pool:
             if size <= MOST_BYTES and (address := allocate(size, HUGE_PAGE if huge else ALIGNMENT)):
                 break
             if attempt:
-                raise MemoryError(f"cannot allocate {size:,} bytes; {self.held:,} bytes are in use")
+                raise OutOfMemoryError(f"cannot allocate {size:,} bytes; {self.held:,} bytes are in use")
             self.trim()
         if huge:
             want_huge_pages(address, size)
@@ -219,7 +220,7 @@ for _device in CPUS:
 
 
 class Buffer:
-    """`nbytes` bytes of uninitialised memory on `device`, aligned to 64 bytes. Raises MemoryError.
+    """`nbytes` bytes of uninitialised memory on `device`, aligned to 64 bytes. Raises OutOfMemoryError.
 
     >>> buffer = Buffer(12)
     >>> ones = buffer.numpy(np.float32, (3,)); ones[:] = 1

@@ -14,6 +14,7 @@ from typing import TypedDict, Unpack
 from genesis.functions.creation import LayoutOptions, check_layout_options, ones, ones_like
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import DType, as_dtype, float64, get_default_dtype
+from genesis.ir.errors import ArgumentError
 from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
@@ -42,10 +43,10 @@ def _window(
     """`shape(k, last)` for k of 0 to M - 1, of a symmetric window that ends at `last`."""
     check_layout_options(name, options)
     if M < 0:
-        raise ValueError(f"{name}: M is {M}; want 0 or more")
+        raise ArgumentError(f"{name}: M is {M}; want 0 or more")
     kind = as_dtype(name, dtype or get_default_dtype())
     if not kind.is_floating_point:
-        raise TypeError(f"{name}: dtype must be floating, got {kind.name}")
+        raise ArgumentError(f"{name}: dtype must be floating, got {kind.name}")
     if M < 2:
         return ones(M, dtype=kind, device=device, requires_grad=requires_grad)
     result = shape(arange(M, dtype=float64, device=device), M - 1 if sym else M).to(kind)

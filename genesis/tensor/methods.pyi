@@ -973,7 +973,7 @@ class Methods:
         """The conjugate transpose of the last two axes."""
     @property
     def mT(self) -> Tensor:
-        """The last two axes exchanged."""
+        """The last two axes exchanged; a 0-d tensor is its own."""
     def map2_(
         self, x: Tensor, y: Tensor,
         callable: Callable[[Bool | Int | Float, Bool | Int | Float, Bool | Int | Float], Bool | Int | Float],
@@ -1197,10 +1197,10 @@ class Methods:
         """As `numpy.rad2deg`."""
     def rad2deg_(self) -> Self:
         """`rad2deg`, in place."""
-    def random_(self, low: Int = 0, high: Int | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Fill with random integers of [low, high)."""
+    def random_(self, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+        """Fill with random integers: of [0, to) by `random_(to)`, of [from, to) by `random_(from, to)`."""
     def ravel(self) -> Tensor:
-        """All axes merged into one."""
+        """All axes merged into one, whose elements follow each other in memory."""
     @property
     def real(self) -> Tensor:
         """The real parts; a real tensor itself."""
@@ -1244,11 +1244,11 @@ class Methods:
         """The tensor in the shape of `other`."""
     def resize(self, *sizes: Extents) -> Tensor:
         """`reshape`. Raises RuntimeError for another number of elements."""
-    def resize_(self, *sizes: Extents) -> Tensor:
+    def resize_(self, *sizes: Extents, memory_format: object = None) -> Tensor:
         """Changes the tensor's shape in place: it is the elements of its storage from its first one on, in row-major .."""
     def resize_as(self, tensor: Tensor) -> Tensor:
         """`resize`, to the shape of `tensor`."""
-    def resize_as_(self, template: Tensor) -> Tensor:
+    def resize_as_(self, template: Tensor, memory_format: object = None) -> Tensor:
         """`resize_` to the shape of `template`."""
     def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
         """`sparse_resize_` to the shape of another sparse tensor."""

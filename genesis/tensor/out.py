@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from genesis.tracing.state import grad_mode, thread_state
 
 F = TypeVar("F", bound=AnyFunction)
 Targets = Tensor | Sequence[Tensor]
+_RANGES = frozenset({"arange", "linspace", "logspace", "range"})  # they fill tensors of as many elements, of any shape
 
 
 def takes_out(function: F) -> F:
@@ -40,7 +42,8 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     """Call `function` and put its results into `out`, a tensor or one for each of several results; returns these.
 
     A tensor of another shape is resized, one with elements with a warning. Results are converted to a tensor's dtype within
-    its category or to a wider one. Nothing is written if anything is refused.
+    its category or to a wider one; what makes new tensors, as `zeros`, makes them of that dtype on its device. Nothing is
+    written if anything is refused.
 
     Raises RuntimeError for tensors that require gradients while these are recorded, for a dtype that the results do not
     convert to, and for another device; TypeError for other than Tensors; ValueError for another number of them.
@@ -52,6 +55,10 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     if thread_state.grad_enabled and any([t.requires_grad for t in [*targets, *tensors_in([*args, *kwargs.values()])]]):
         raise RuntimeError(
             f"{name}: out= leaves no derivation, but one of the arguments requires grad; use genesis.no_grad() or detach()")
+    if isinstance(out, Tensor) and {"dtype", "device"} <= inspect.signature(function).parameters.keys():
+        if kwargs.get("dtype", out.dtype) not in (None, out.dtype):
+            raise RuntimeError(f"{name}: dtype {kwargs['dtype']} does not match out=, which has {out.dtype}")
+        kwargs = {**kwargs, "dtype": out.dtype, "device": kwargs.get("device", out.device)}
     with grad_mode(False):
         results = function(*args, **kwargs)
         values = [results] if isinstance(results, Tensor) else [*results]
@@ -79,8 +86,8 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
         value = call(OPERATIONS["to_dtype"], (value, target.dtype))
     elif value._base is not None or array_of(value).trace is None:  # an argument itself, or a view of one
         value = value.clone()
-    if value.shape == target.shape:
-        write(target, value)
+    if value.shape == target.shape or (name in _RANGES and value.numel() == target.numel()):
+        write(target, value.reshape(target.shape))
         return
     if target.numel():
         warnings.warn(

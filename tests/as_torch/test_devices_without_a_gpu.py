@@ -10,8 +10,8 @@ import torch
 
 import genesis
 from genesis.as_torch.finder import look_up
+from genesis.ir.errors import OutOfMemoryError
 from genesis.runtime.cuda.allocator import Allocator
-from genesis.runtime.cuda.gpu import OutOfMemoryError
 from genesis.runtime.cuda.simulated import SimulatedGpu
 
 ASKED = {

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from genesis.ir.errors import OutOfMemoryError
 from genesis.runtime.cuda.allocator import LARGE_SEGMENT, QUANTUM, SMALL, SMALL_SEGMENT, Allocator
-from genesis.runtime.cuda.gpu import OutOfMemoryError
 from genesis.runtime.cuda.simulated import SimulatedGpu
 
 MIB = 1 << 20

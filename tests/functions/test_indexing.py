@@ -251,6 +251,16 @@ def test_bytes_are_masks_as_in_pytorch(index):
     assert np.array_equal(selected.numpy(), expected.numpy()) and selected.shape == expected.shape
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_bytes_are_masks_in_index_put():
+    found = []
+    for lib in (genesis, torch):
+        x, mask = lib.zeros(3, 4), lib.tensor([1, 0, 1], dtype=lib.uint8)
+        added = x.clone().index_put_((mask * 0,), lib.ones(0, 4), accumulate=True)
+        found.append((lib.index_put(x, (mask,), lib.tensor([[2.0], [3.0]])).tolist(), added.tolist()))
+    assert found[0] == found[1]
+
+
 def test_assigned_values_may_have_more_axes_of_extent_1():
     found = []
     for lib in (genesis, torch):

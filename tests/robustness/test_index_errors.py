@@ -72,6 +72,13 @@ def test_negative_indices_are_refused_where_pytorch_refuses_them(name):
             ALONG_AN_AXIS[name](lib, lib.arange(3.0), lib.tensor([2, -1, 1])).tolist()
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "bool"])
+def test_take_along_dim_wants_int64(dtype):
+    for lib in (genesis, torch):
+        with pytest.raises(RuntimeError):
+            lib.take_along_dim(lib.arange(3.0), lib.ones(1, dtype=getattr(lib, dtype)), 0)
+
+
 def test_negative_indices_count_from_the_end_where_pytorchs_do():
     for lib in (genesis, torch):
         x, i = lib.arange(3.0), lib.tensor([-1])

@@ -60,6 +60,22 @@ MISTAKES = """
     lib.ones(2).random_(5, 2)
     lib.ones(2).H
     lib.flip(x, [0, 0])
+    x.flip()
+    lib.ones(2).mT
+    lib.ones(2).adjoint()
+    float(lib.tensor(1.5j))
+    lib.tensor_split(lib.ones(4), lib.tensor([1.5]))
+    lib.tensor_split(lib.ones(4), [1.5])
+    lib.meshgrid(lib.tensor([1]), lib.tensor([1.0]))
+    lib.meshgrid()
+    lib.empty(3).uniform_(-3e38, 3e38)
+    lib.repeat_interleave(lib.ones(2), lib.tensor([1, -1]))
+    lib.repeat_interleave(lib.ones(2), lib.tensor([True, False]))
+    lib.signal.windows.hann(5, dtype=lib.int64)
+    lib.zeros(2, dtype=lib.float32, out=lib.empty(2, dtype=lib.float64))
+    lib.empty(2, 4, 2**29, 2**29, dtype=lib.float64)
+    x.__dlpack__(stream="0")
+    lib.from_numpy(numpy.ones(2)).resize_(5)
     lib.allclose(x, x.long())
     lib.tensor([1j]).float().imag
     lib.view_as_real(x)
@@ -101,7 +117,7 @@ def test_what_is_raised_is_of_pytorchs_class_too(call):
     kinds = []
     for lib in (torch, genesis):
         with pytest.raises(Exception) as caught:
-            eval(call, {"lib": lib, "x": lib.arange(6.0).reshape(2, 3)})
+            eval(call, {"lib": lib, "x": lib.arange(6.0).reshape(2, 3), "numpy": np})
         kinds.append(caught.type)
     assert issubclass(kinds[1], kinds[0])
 

@@ -12,7 +12,6 @@ from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import takes_out
-from genesis.tensor.views import view
 
 
 @inspection
@@ -163,9 +162,7 @@ def adjoint(input: Tensor) -> Tensor:
     tensor([[0.-1.j, 3.-0.j],
             [2.-0.j, 4.-0.j]])
     """
-    if input.ndim < 2:
-        raise ValueError(f"adjoint: wants two axes at least, got shape {input.shape}")
-    return view(input, "transpose", -2, -1).conj()
+    return input.mT.conj()
 
 
 @attribute

@@ -131,7 +131,9 @@ def __int__(self: Tensor) -> int:
 def _real_item(name: str, tensor: Tensor) -> bool | int | float:
     number = _looks.call(tensor, True)
     if isinstance(number, complex):
-        raise TypeError(f"{name}: wants a real number, got {number}; take its real or imag, or abs()")
+        if not number.imag:
+            return number.real
+        raise ArgumentTypeError(f"{name}: wants a real number, got {number}; take its real or imag, or abs()")
     return number
 
 

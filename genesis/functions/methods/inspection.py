@@ -105,6 +105,10 @@ define_properties(attribute, int, {
     "itemsize": ("Bytes in one element.", lambda self: self.dtype.itemsize),
     "nbytes": ("Bytes in all elements.", lambda self: product(self.shape) * self.dtype.itemsize),
 })
+define_properties(method, bool, {
+    "_is_view": ("Whether it views another tensor; a detached one does not, although it shares memory.",
+                 lambda self: self._base is not None and (not self._detached or self._detached_root is not None)),
+})
 define_properties(method, int, {
     "dim": ("The number of axes.", lambda self: len(self.shape)),
     "ndimension": ("The number of axes.", lambda self: len(self.shape)),

@@ -33,10 +33,10 @@ def T(self: Tensor) -> Tensor:
 
 @attribute
 def mT(self: Tensor) -> Tensor:
-    """The last two axes exchanged."""
-    if self.ndim < 2:
+    """The last two axes exchanged; a 0-d tensor is its own."""
+    if self.ndim == 1:
         raise ArgumentError(f"mT: wants two axes at least, got shape {self.shape}")
-    return view(self, "transpose", -2, -1)
+    return view(self, "transpose", -2, -1) if self.ndim else self
 
 
 @overridable_method
@@ -80,12 +80,12 @@ def broadcast_to(input: Tensor, *shape: Extents, size: Extents | None = None) ->
 
 @overridable_method
 def ravel(input: Tensor) -> Tensor:
-    """All axes merged into one.
+    """All axes merged into one, whose elements follow each other in memory.
 
     >>> genesis.ravel(genesis.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return view(input, "reshape", -1)
+    return view(input.contiguous(), "reshape", -1)
 
 
 @method

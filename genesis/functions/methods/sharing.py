@@ -130,6 +130,8 @@ def __dlpack__(
     self: Tensor, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
     dl_device: tuple[int, int] | None = None, copy: bool | None = None,
 ) -> Any:
+    if not isinstance(stream, int | None):
+        raise TypeError(f"__dlpack__: stream is a {type(stream).__name__}; want an int or None")
     if dl_device not in (None, self.__dlpack_device__()):
         raise BufferError(f"__dlpack__: the tensor is on {self.device}; use .to() first")
     if self.requires_grad:

@@ -187,8 +187,8 @@ def _drawn(tensor: Tensor, kind: str, first: Any, second: Any, generator: Genera
 @routed_method
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
-    if not low <= high:
-        raise ArgumentError(f"uniform_: low is {low} and high {high}; want low <= high")
+    if not low <= high or (self.is_floating_point() and high - low > finfo(self.dtype).max):
+        raise ArgumentError(f"uniform_: low is {low} and high {high}; want low <= high, and a range that the dtype holds")
     return _draw_into(self, "uniform", low, high, generator)
 
 
@@ -215,10 +215,16 @@ def bernoulli_(self: Tensor, p: float | Tensor = 0.5, *, generator: Generator | 
 
 
 @routed_method
-def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Fill with random integers of [low, high)."""
-    if high is None:
-        low, high = 0, low or _end(self)
+def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Fill with random integers: of [0, to) by `random_(to)`, of [from, to) by `random_(from, to)`.
+
+    Without `to`, or with None, up to the dtype's maximum, or the largest run that a float represents exactly.
+    """
+    bounds = (*bounds, *[named.pop(name) for name in ("from", "to") if name in named])
+    if named or len(bounds) > 2:
+        raise ArgumentTypeError(f"random_: got {len(bounds)} bounds and {[*named]}; want at most from and to")
+    low, high = bounds if len(bounds) == 2 else (0, *bounds, None)[:2]
+    high = _end(self) if high is None else high
     if low >= high:
         raise ArgumentError(f"random_: low is {low} and high {high}; want low < high")
     low, high = (operator.index(number_in("random_", "a bound", bound)) for bound in (low, high))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import bisect
 import math
 
-from genesis.runtime.cuda.gpu import Gpu, OutOfMemoryError
+from genesis.ir.errors import OutOfMemoryError
+from genesis.runtime.cuda.gpu import Gpu
 
 QUANTUM = 512  # bytes: the alignment of blocks, as of the driver's own allocations
 SMALL = 1 << 20  # requests up to this size come out of segments of

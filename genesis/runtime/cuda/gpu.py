@@ -23,10 +23,6 @@ class UnavailableError(RuntimeError):
     """There is no driver, or no package that talks to it."""
 
 
-class OutOfMemoryError(RuntimeError, MemoryError):
-    """The GPU has too little memory left."""
-
-
 class LaunchError(RuntimeError):
     """Command number `failed` was refused, and those after it were not submitted; `in_part`: it may have run in part."""
 

@@ -1,0 +1,77 @@
+"""New tensors written into `out=`, bounds of `random_`, and what shares memory: beside PyTorch."""
+
+import pytest
+import torch
+
+import genesis
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float64"])
+@pytest.mark.parametrize("call", [
+    "zeros(2", "ones(2", "full((2,), 3", "eye(2", "arange(3", "linspace(0, 4, 3", "logspace(0, 2, 3"])
+def test_new_tensors_have_the_dtype_of_out(call, dtype):
+    found = []
+    for lib in (genesis, torch):
+        target = lib.empty(0, dtype=getattr(lib, dtype))
+        assert eval(f"lib.{call}, out=target)", {"lib": lib, "target": target}) is target
+        found.append((str(target.dtype).rpartition(".")[2], target.tolist()))
+    assert found[0] == found[1]
+
+
+def test_random_numbers_are_drawn_in_the_dtype_of_out():
+    for lib in (genesis, torch):
+        assert lib.rand(5, out=lib.empty(0, dtype=lib.complex64)).imag.any()
+        with pytest.raises(RuntimeError):
+            lib.rand(2, out=lib.empty(0, dtype=lib.int64))
+        with pytest.raises(RuntimeError):
+            lib.randperm(300, out=lib.empty(0, dtype=lib.uint8))
+
+
+def test_ranges_fill_a_part_of_any_shape():
+    found = []
+    for lib in (genesis, torch):
+        x = lib.zeros(2, 3)
+        lib.arange(0, 4, out=x[:, 1:])
+        lib.linspace(5, 6, 2, out=x[:, 0])
+        found.append(x.tolist())
+    assert found[0] == found[1] == [[5, 0, 1], [6, 2, 3]]
+
+
+def test_bounds_of_random_integers():
+    for lib in (genesis, torch):
+        drawn = lib.empty(1000, dtype=lib.int64).random_(5, None)
+        assert drawn.min() >= 5 and drawn.max() > 2**40
+        assert lib.empty(1000, dtype=lib.int8).random_(-128, None).min() < -100
+        assert set(lib.empty(100).random_(to=2).tolist()) == {0, 1} == set(lib.empty(100).random_(2).tolist())
+        assert set(lib.empty(100).random_(**{"from": 3, "to": 5}).tolist()) == {3, 4}
+        with pytest.raises((TypeError, RuntimeError)):
+            lib.empty(3).random_(high=5)
+
+
+def test_what_is_a_view():
+    found = []
+    for lib in (genesis, torch):
+        a, b = lib.randn(3, 4, requires_grad=True), lib.randn(3, 4)
+        tensors = [a, a.detach(), a.view(-1), a.detach()[0], a.clone().detach(), a[0].detach(), b[0], b[0].detach(), b.T,
+                   b.contiguous(), b.expand(2, 3, 4), b[0].clone(), b.data[0], *b.split(1), lib.nn.Parameter(b[0])]
+        found.append([x._is_view() for x in tensors])
+    assert found[0] == found[1]
+
+
+def test_a_ravelled_tensor_is_contiguous():
+    for lib in (genesis, torch):
+        x = lib.arange(6.0)
+        flat = x[::2].ravel()
+        flat[0] = 7
+        assert flat.stride() == (1,) and x[0] == 0 and x.ravel().data_ptr() == x.data_ptr()
+
+
+def test_resized_tensors_share_memory_or_are_refused():
+    for lib in (genesis, torch):
+        x = lib.zeros(2, 3)
+        seen = x.numpy()
+        x.resize_(2, 2, memory_format=lib.contiguous_format if lib is torch else None)[1, 1] = 7
+        assert seen.tolist() == [[0, 0, 0], [7, 0, 0]]
+        with pytest.raises(RuntimeError):
+            x.resize_(10)
+        assert lib is torch or x.shape == (2, 2)
