@@ -57,8 +57,6 @@ from genesis.ir.dtypes import (
 )
 from genesis.ir.made_methods import name_by_place as _name_by_place
 from genesis.ir.replayable import replayable as _replayable
-from genesis.ir.replayable import replayable_modules as _replayable_modules
-from genesis.ir.replayable import replayable_package as _replayable_package
 from genesis.random import (
     bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
@@ -157,16 +155,7 @@ def __dir__() -> list[str]:
     return sorted({*__all__} | _function_names())
 
 
-_replayable_modules("genesis", "linalg masked pytree special")
-_replayable_modules("genesis.ir", "shapes named_layouts")
-_replayable_modules("genesis.ops", "size_average")
 _replayable(_LazyNames)
-_replayable_modules(
-    "genesis.tensor",
-    "complex_views composite from_python in_memory in_place modes out owned_memory size traced_number transfer "
-    "users_attributes views writes_in_memory")
-_replayable_modules("genesis.tracing", "scopes")
-_replayable_package("genesis.functions", but=("printing", "sequential_draws", "sequential_rejection"))
 _show_in(_sys.modules[__name__])
 _fold_tracebacks()
 _name_by_place(vars(Tensor), Tensor.__module__, "Tensor.")

@@ -9,7 +9,6 @@ from genesis.functions.public_names import rows_shown
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
@@ -85,6 +84,3 @@ def rfftfreq(
     tensor([0.0000, 0.2500, 0.5000])
     """
     return _frequencies("rfftfreq", arange(max(n, 0) // 2 + 1), n, d, dtype, device, requires_grad, layout)
-
-
-replayable_module(__name__)

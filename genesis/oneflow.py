@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 import genesis
 from genesis.functions.variable import Variable
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 
 __all__ = ["Tensor", "Variable", "staticmethod", "tensor"]
@@ -37,6 +36,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *dir(genesis)})
-
-
-replayable_module(__name__)

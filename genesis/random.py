@@ -18,7 +18,6 @@ from genesis.functions.sequential_draws import permutation
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType, as_dtype, get_default_dtype, int64, refuse_number
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, UnsupportedTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime import rng
 from genesis.runtime.devices import DeviceLike, device_of
@@ -273,4 +272,4 @@ def randperm(
     return order.requires_grad_() if requires_grad else order
 
 
-replayable_module(__name__, but=("manual_seed",))
+NOT_REPLAYABLE = ("manual_seed",)

@@ -1,9 +1,6 @@
 """Quantised models, under PyTorch's names: `ao.quantization` converts models, `ao.nn` has their layers."""
 
-from genesis.ir.replayable import replayable_package
 from genesis.ao import nn, quantization
 
 __all__ = ["nn", "quantization"]
 __dir__ = __all__.copy
-
-replayable_package(__name__, but=("quantization",))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 
-from genesis.ir.replayable import replayable_package
 from genesis.array_api import fft, linalg
 from genesis.array_api.creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu,
@@ -40,5 +39,3 @@ from genesis.ir.dtypes import complex64, complex128, float32, float64, int8, int
 
 __array_api_version__ = "2024.12"
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
-
-replayable_package(__name__)

@@ -16,7 +16,6 @@ from genesis.as_torch.missing import MissingError
 from genesis.as_torch.processes import install_in_children
 from genesis.as_torch.stand_ins.compiler import compile_modules
 from genesis.autograd.custom import Context
-from genesis.ir.replayable import replayable_package
 from genesis.runtime.rng import Generator
 from genesis.tensor.call_modes import prepare
 from genesis.utils.data import DataLoader
@@ -58,9 +57,3 @@ def install() -> None:
 def is_installed() -> bool:
     """Whether `import torch` finds genesis."""
     return _finder in sys.meta_path
-
-
-# The others start processes, read files, take times, or keep state.
-replayable_package("genesis.as_torch.stand_ins", but=(
-    "backends", "benchmark", "benchmark_compare", "datapipes", "distributed", "distributed_run", "export", "hub", "masked",
-    "multiprocessing", "tensorboard", "torch"))

@@ -15,7 +15,7 @@ from genesis.as_torch.finder import look_up
 from genesis.as_torch.table import NAMES
 from genesis.ir.library import Library
 from genesis.ir.made_methods import name_by_place
-from genesis.ir.replayable import replayable, replayable_module
+from genesis.ir.replayable import replayable
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.return_types import all_return_types
@@ -70,6 +70,3 @@ def show_as(library: str) -> None:
     extents = SparseTensor.shape.fget  # type: ignore[attr-defined]
     SparseTensor.shape = property(lambda self: Size(extents(self)))  # type: ignore[assignment, misc]
     Tensor.shape = property(shape)  # type: ignore[assignment, misc]
-
-
-replayable_module(__name__)

@@ -12,7 +12,7 @@ from genesis.as_torch.stand_ins.overrides import _disabled_torch_function_impl
 from genesis.as_torch.stand_ins.tensor_types import legacy_tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import get_default_dtype
-from genesis.ir.replayable import replayable, replayable_module
+from genesis.ir.replayable import replayable
 from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
 from genesis.tensor.call_modes import FunctionMode, add_overriding_class, ignoring_classes
@@ -130,6 +130,3 @@ def _call_plainly(
 
 
 _plain_function = classmethod(_call_plainly)
-
-
-replayable_module(__name__)

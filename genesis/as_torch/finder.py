@@ -21,7 +21,6 @@ from genesis.as_torch.missing import missing
 from genesis.as_torch.names import is_open, modules, names_of, version
 from genesis.as_torch.stand_ins.torch_state import __version__
 from genesis.as_torch.table import AMENDED, COMMON, EVERYTHING, MODULES, NAMES
-from genesis.ir.replayable import replayable_module
 
 ABSENT = object()
 
@@ -168,6 +167,3 @@ class Finder(MetaPathFinder):
     def find_distributions(self, context: DistributionFinder.Context) -> Iterable[Distribution]:
         """The distribution `torch`, for `importlib.metadata`."""
         return [_Torch()] if context.name in (None, "torch") else []
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
 from genesis.tracing.thread import thread_state
 
 
@@ -43,6 +42,3 @@ def queue_callback(callback: Callable[[], None]) -> bool:
         return False
     callbacks.append(callback)
     return True
-
-
-replayable_module(__name__)

@@ -13,7 +13,6 @@ from operator import attrgetter
 from genesis.autograd.derivation import derived_at
 from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotangent, derivable, leads_on, ones_like
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.handle import Tensor
@@ -221,6 +220,3 @@ def _reachable(wanted: Sequence[Tensor], roots: Sequence[Tensor], releases: bool
             ):
                 positions.add(index)
     return reachable
-
-
-replayable_module(__name__)

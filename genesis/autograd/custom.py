@@ -13,7 +13,6 @@ from genesis.autograd.hooks import Gradients
 from genesis.execution.flush import flush
 from genesis.ir.annotations import AnyFunction, Attributes, Key
 from genesis.ir.graph import Graph, Node
-from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import contiguous_layout
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import Device
@@ -341,4 +340,4 @@ def created_by(self: Tensor, ctx: Any, backward: Backward) -> Tensor:
     return self
 
 
-replayable_module(__name__, but=("created_by",))
+NOT_REPLAYABLE = ("created_by",)

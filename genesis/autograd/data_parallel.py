@@ -7,7 +7,6 @@ from functools import partial, reduce
 from operator import add
 
 from genesis.ir.annotations import Tree
-from genesis.ir.replayable import replayable_module
 from genesis.pytree import leaves_of, map_tree
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.dispatch import moved
@@ -51,6 +50,3 @@ def total(tensors: Sequence[Tensor], device: Device) -> Tensor:
     tensor([2., 2.])
     """
     return reduce(add, moved(tensors, device))
-
-
-replayable_module(__name__)

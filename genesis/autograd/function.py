@@ -15,7 +15,6 @@ from typing import Any
 from genesis.autograd.custom import Context, plain, record_custom
 from genesis.autograd.pullback import enter, handle, pull
 from genesis.ir.annotations import AnyFunction, Arguments
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.from_python import filled
@@ -188,6 +187,3 @@ class _Barred(Function):
     @staticmethod
     def backward(ctx: Context, *grad_outputs: Tensor) -> None:
         raise RuntimeError("backward: this gradient comes from a once_differentiable function and cannot be derived again")
-
-
-replayable_module(__name__)

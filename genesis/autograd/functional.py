@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from genesis.autograd.hooks import Gradients
 from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
 from genesis.ir.annotations import AnyFunction, Tree
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.tensor.call_modes import overriding_kinds
 from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, result_class
@@ -187,6 +186,3 @@ def _defined(name: str, found: Gradients, like: Sequence[Tensor], strict: bool, 
         raise RuntimeError(f"{name}: what is differentiated does not depend on number {list(found).index(None)} of what it is "
                            "differentiated by; strict=False gives zeros")
     return or_zeros(found, like, lead)
-
-
-replayable_module(__name__)

@@ -12,7 +12,6 @@ from genesis.autograd.hooks import GradientEvent, Gradients, hooked
 from genesis.autograd.trace_backward import summed
 from genesis.execution.flush import flush
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor, differentiated
 from genesis.tensor.dispatch import call
@@ -252,6 +251,3 @@ def zero_grad(set_to_none: bool = True) -> None:
     for tensor in gradient_holders():
         if tensor.is_leaf:
             tensor.zero_grad(set_to_none)
-
-
-replayable_module(__name__)

@@ -10,7 +10,6 @@ from genesis.autograd.function import Function
 from genesis.autograd.hooks import Hook, NodeHooks, RemovableHandle
 from genesis.autograd.names_of_pytorch import Call, name_of_pytorch
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.trace import Trace
 
@@ -121,4 +120,4 @@ def _kind(name: str) -> type[GradientNode]:
 Function.register(GradientNode)
 
 
-replayable_module(__name__, but=("register_hook", "register_prehook"))
+NOT_REPLAYABLE = ("register_hook", "register_prehook")

@@ -18,7 +18,6 @@ from genesis.autograd.hooks import Gradients
 from genesis.execution.eager import deferring
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Graph
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.batch import NotBatchedError, batch
 from genesis.ops.layout import Layout, contiguous_layout
@@ -194,6 +193,3 @@ def batched(
 
         handles = recorded(arrays[-1].device, record)
         return None if handles is None else [tensor_of(array, array.node.differentiable) for array in handles]
-
-
-replayable_module(__name__)

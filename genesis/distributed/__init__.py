@@ -39,7 +39,6 @@ from genesis.distributed.stores import (
 from genesis.distributed.subgroups import new_group, new_subgroups, new_subgroups_by_enumeration, split_group
 from genesis.distributed.sync_batch_norm import SyncBatchNorm
 from genesis.distributed.work import Work
-from genesis.ir.replayable import replayable_modules
 from genesis.runtime.groups import CollectiveError
 
 DistError = CollectiveError
@@ -58,9 +57,3 @@ __all__ = [
     "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "register_rendezvous_handler", "scatter",
     "scatter_object_list", "send", "send_object_list", "split_group", "tensor",
 ]
-
-replayable_modules(
-    __name__,
-    "communication_hooks data_parallel flat fsdp fully_sharded futures nn.functional optim pipelining.link "
-    "pipelining.schedules pipelining.stage sync_batch_norm tensor.parallel.style "
-    "tensor.redistribution")

@@ -18,7 +18,6 @@ from genesis.distributed.process_group import NON_GROUP_MEMBER, ProcessGroup, gr
 from genesis.distributed.work import Work
 from genesis.execution.flush import flush_all
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.ops import collective as rows
 from genesis.ops.registry import OPERATIONS, Operation
 from genesis.tensor.dispatch import call
@@ -309,4 +308,4 @@ def _root(name: str, tensors: Sequence[Tensor] | None, own: ProcessGroup, of_all
     return root
 
 
-replayable_module(__name__, but=("barrier", "monitored_barrier"))
+NOT_REPLAYABLE = ("barrier", "monitored_barrier")

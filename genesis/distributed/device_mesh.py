@@ -14,7 +14,6 @@ from genesis.distributed.subgroups import new_groups
 from genesis.functions.from_data import tensor as tensor_from
 from genesis.ir.annotations import Arguments
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 
 
@@ -167,4 +166,4 @@ def _mesh_of(device_type: str, ranks: list[Any], names: tuple[str, ...] | None) 
     return DeviceMesh(device_type, ranks, mesh_dim_names=names)
 
 
-replayable_module(__name__, but=("init_device_mesh", "__init__", "_begin"))
+NOT_REPLAYABLE = ("init_device_mesh", "__init__", "_begin")

@@ -10,7 +10,6 @@ from genesis.distributed import mpi
 from genesis.distributed.futures import Future, resolved
 from genesis.distributed.process_group import check_departures, departed, seconds_of
 from genesis.execution.realize import realize
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.groups import CollectiveError
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
@@ -81,4 +80,4 @@ class Message(Work):
         return self._done
 
 
-replayable_module(__name__, but=("Message",))
+NOT_REPLAYABLE = ("Message",)

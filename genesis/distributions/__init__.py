@@ -14,7 +14,6 @@ tensor([-0.9189, -1.4189])
 True
 """
 
-from genesis.ir.replayable import replayable_package
 from genesis.distributions import constraints, transforms, utils
 from genesis.distributions.categorical import (
     Categorical, MixtureSameFamily, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough,
@@ -43,5 +42,3 @@ __all__ = [
     *transforms.__all__,
 ]
 __dir__ = __all__.copy
-
-replayable_package(__name__)

@@ -11,7 +11,6 @@ from genesis.distributions.utils import (
     Operand, derived, joint_shape, lazy_property, logits_to_probs, probs_to_logits, sum_rightmost, uniform_inside,
 )
 from genesis.ir.annotations import Extents
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.recording_hooks import reads_forbidden
@@ -254,4 +253,4 @@ class ExponentialFamily(Distribution):
         return result
 
 
-replayable_module(__name__, but=('set_default_validate_args',))
+NOT_REPLAYABLE = ('set_default_validate_args',)

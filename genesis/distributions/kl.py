@@ -21,7 +21,7 @@ from genesis.distributions.utils import euler_constant, sum_rightmost
 from genesis.functions.creation import full_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
-from genesis.ir.replayable import replayable, replayable_module
+from genesis.ir.replayable import replayable
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import reads_forbidden
 
@@ -323,4 +323,4 @@ _DIVERGENCES: dict[tuple[type[Distribution], type[Distribution]], Divergence] = 
 register_rows(_DIVERGENCES)
 
 
-replayable_module(__name__, but=('register_kl', 'register_rows'))
+NOT_REPLAYABLE = ('register_kl', 'register_rows')

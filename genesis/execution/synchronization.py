@@ -1,7 +1,6 @@
 """Waiting for recorded work."""
 
 from genesis.execution.flush import flush_all
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import seen_devices
 
 
@@ -21,4 +20,4 @@ def synchronize() -> None:
             device.memory.synchronize()
 
 
-replayable_module(__name__, but=("synchronize",))
+NOT_REPLAYABLE = ("synchronize",)

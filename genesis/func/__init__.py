@@ -5,7 +5,6 @@
 tensor(12.)
 """
 
-from genesis.ir.replayable import replayable_package
 from genesis.func.functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from genesis.func.rearrange import rearrange
 from genesis.func.transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp
@@ -16,5 +15,3 @@ __all__ = [
     "replace_all_batch_norm_modules_", "stack_module_state", "value_and_grad", "vjp", "vmap",
 ]
 __dir__ = __all__.copy
-
-replayable_package(__name__)

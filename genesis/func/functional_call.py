@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from genesis.ir.annotations import Options, Tree
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -118,4 +117,4 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     return root
 
 
-replayable_module(__name__, but=("functional_call",))
+NOT_REPLAYABLE = ("functional_call",)

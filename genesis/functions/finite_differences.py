@@ -8,7 +8,6 @@ from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
@@ -71,6 +70,3 @@ def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tenso
     else:
         parts = [first, last]
     return call(OPERATIONS["cat"], (parts, axis))
-
-
-replayable_module(__name__)

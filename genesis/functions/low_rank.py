@@ -10,7 +10,6 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import grad_mode
 
@@ -128,6 +127,3 @@ def _ritz(A: Tensor, X: Tensor, sign: int, width: int) -> tuple[Tensor, Tensor, 
     AX = A @ X
     E, C = _eigh((X.mT @ AX) * sign)
     return E[..., :width] * sign, X @ C[..., :width], AX @ C[..., :width]
-
-
-replayable_module(__name__)

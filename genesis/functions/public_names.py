@@ -11,7 +11,6 @@ from genesis.functions.overrides import FUNCTIONS, OVERRIDABLE
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.errors import ArgumentError
 from genesis.ir.made_methods import name_by_place
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS, Operation, names_in, row_at
 from genesis.tensor.call_modes import remove_override, set_override
 from genesis.tensor.handle import Tensor
@@ -144,4 +143,4 @@ vars(ops)["__all__"] += _own
 vars(ops).update(_own, __getattr__=_in_ops, __dir__=lambda: sorted({*vars(ops)["__all__"], *function_names(), *_registered}))
 
 
-replayable_module(__name__, but=("register_function", "unregister_function"))
+NOT_REPLAYABLE = ("register_function", "unregister_function")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from genesis.autograd.derivation import leaves_of
 from genesis.functions.creation import ones_like
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.dispatch import array_of
@@ -111,6 +110,3 @@ def _callable(gradient: Tensor) -> Gradient:
     gradient.__class__ = Gradient
     assert isinstance(gradient, Gradient)
     return gradient
-
-
-replayable_module(__name__)

@@ -19,7 +19,6 @@ import numpy as np
 from genesis.ir.annotations import Arguments
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, DataError
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
 from genesis.ir.symbolic_sizes import Size
 
 if TYPE_CHECKING:
@@ -277,4 +276,4 @@ def result_type(operands: Iterable[tuple[DType, int]]) -> DType:
     return result
 
 
-replayable_module(__name__, but=("set_default_dtype",))
+NOT_REPLAYABLE = ("set_default_dtype",)

@@ -331,4 +331,3 @@ class _Binder:
         if raw.name not in REDUCTIONS or raw.level == FULL:
             return found
         return _NOWHERE if raw.level == FINAL else found & self.reduced if raw.level == COLUMN else found - self.reduced
-

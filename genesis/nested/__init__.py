@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from genesis.ir.replayable import replayable_package
 from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.ir.dtypes import DType
@@ -129,5 +128,3 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
 
 
 _installed = _rules, _strided_rules  # imported for the rules that they register
-
-replayable_package(__name__)

@@ -2,7 +2,6 @@
 
 # ruff: noqa: F403
 
-from genesis.ir.replayable import replayable_package
 from genesis.nn import (
     flex_attention as flex_attention, functional as functional, grad as grad, init as init, parallel as parallel,
     utils as utils,
@@ -38,5 +37,3 @@ from genesis.nn.transformer import *
 _LAYERS = [name for name, value in vars().items() if isinstance(value, type)]
 __all__ = sorted(["flex_attention", "functional", "grad", "init", "parallel", "utils", *_LAYERS])
 __dir__ = __all__.copy
-
-replayable_package(__name__, but=("getattr_bases", "lazy", "members", "other_states"))

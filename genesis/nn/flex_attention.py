@@ -16,7 +16,6 @@ from genesis.functions.ranges import arange
 from genesis.functions.selection import where
 from genesis.ir.annotations import Options
 from genesis.ir.dtypes import bool_, int32
-from genesis.ir.replayable import replayable_module
 from genesis.nn.multi_head import scaled_dot_product_attention
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
@@ -345,4 +344,4 @@ def _fit(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMask | None
         raise ValueError(f"flex_attention: block_mask is for {block_mask.seq_lengths} queries and keys, got {shapes}")
 
 
-replayable_module(__name__, but=("create_block_mask",))
+NOT_REPLAYABLE = ("create_block_mask",)

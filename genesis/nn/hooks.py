@@ -11,7 +11,6 @@ from weakref import ref as weakref
 
 from genesis.autograd.hooks import RemovableHandle
 from genesis.ir.annotations import AnyFunction, Arguments, Options, Tree
-from genesis.ir.replayable import replayable_module
 from genesis.nn.backward_call import BackwardCall, as_tuple
 from genesis.tracing.thread import thread_state
 
@@ -262,8 +261,8 @@ def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend
     return handle
 
 
-replayable_module(__name__, but=(
+NOT_REPLAYABLE = (
     "register_forward_pre_hook", "register_forward_hook", "register_full_backward_pre_hook", "register_full_backward_hook",
     "register_backward_hook", "_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "register_module_forward_pre_hook",
     "register_module_forward_hook", "register_module_full_backward_pre_hook", "register_module_full_backward_hook", "add_after",
-))
+)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 from genesis.ir.annotations import Attributes
-from genesis.ir.replayable import replayable_module
 from genesis.nn.conversion import Convertible
 from genesis.nn.getattr_bases import base_for
 from genesis.nn.hooks import Hooked
@@ -348,4 +347,4 @@ def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-replayable_module(__name__, but=("register_parameter", "_plain_registration", "register_buffer", "add_module", "__delattr__"))
+NOT_REPLAYABLE = ("register_parameter", "_plain_registration", "register_buffer", "add_module", "__delattr__")

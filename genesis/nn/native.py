@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
-from genesis.ir.replayable import replayable_module
 from genesis.nn.functional import batch_norm, group_norm, layer_norm
 from genesis.tensor.handle import Tensor
 
@@ -69,6 +68,3 @@ def native_layer_norm(
     """
     normal = layer_norm(input, tuple(normalized_shape), weight, bias, eps)
     return _with_statistics(normal, input.detach(), tuple(range(-len(normalized_shape), 0)), True, eps, weight)
-
-
-replayable_module(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.nn import functional
 from genesis.nn.loss import NLLLoss
 from genesis.nn.module import Module
@@ -93,4 +92,4 @@ class SyncBatchNorm(BatchNorm):
 
 SyncBatchNorm.__doc__ = SyncBatchNorm._template  # its example runs, unlike a family's template
 
-replayable_module(__name__, but=("convert_sync_batchnorm",))
+NOT_REPLAYABLE = ("convert_sync_batchnorm",)

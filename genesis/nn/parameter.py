@@ -7,7 +7,6 @@ from typing import Any, NoReturn, Self, SupportsIndex
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType, get_default_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import Device, DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.from_python import from_data
@@ -213,4 +212,4 @@ def is_lazy(param: object) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
-replayable_module(__name__, but=("materialize",))
+NOT_REPLAYABLE = ("materialize",)

@@ -17,7 +17,6 @@ from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.from_data import as_tensor
 from genesis.ir.annotations import AnyFunction, Attributes
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable_module
 from genesis.nn.members import members_of, pairs_of
 from genesis.nn.parameter import Parameter, UninitializedTensorMixin, is_lazy
 from genesis.runtime.devices import META
@@ -320,8 +319,8 @@ def _write_all(writes: list[Callable[[], object]]) -> None:
     writes.clear()
 
 
-replayable_module(__name__, but=(
+NOT_REPLAYABLE = (
     "state_dict", "load_state_dict", "register_state_dict_pre_hook", "register_state_dict_post_hook",
     "_register_state_dict_hook", "register_load_state_dict_pre_hook", "_register_load_state_dict_pre_hook",
     "register_load_state_dict_post_hook",
-))
+)

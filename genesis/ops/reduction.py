@@ -298,5 +298,3 @@ def std(
     variance = var(widened(input), dim, unbiased, keepdim, correction=correction)
     flat = variance == 0
     return cast(where(flat, 0, sqrt(where(flat, 1, variance))), input.dtype.real)
-
-

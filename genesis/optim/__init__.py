@@ -1,6 +1,5 @@
 """Optimizers, and schedules of their learning rates."""
 
-from genesis.ir.replayable import replayable_package
 from genesis.optim import lr_scheduler, swa_utils
 from genesis.optim.adagrad import Adadelta, Adafactor, Adagrad, RMSprop
 from genesis.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
@@ -13,5 +12,3 @@ __all__ = [
     "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
 ]
 __dir__ = __all__.copy
-
-replayable_package(__name__, but=("lr_scheduler", "update_rule"))

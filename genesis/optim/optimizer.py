@@ -12,7 +12,6 @@ from genesis.execution.flush import flush_all
 from genesis.ir.annotations import Arguments, Options, Tree
 from genesis.ir.errors import ArgumentError
 from genesis.ir.graph import MOST_BYTES
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import numel, reach
 from genesis.nn.parameter import is_lazy
 from genesis.ops.registry import Operation
@@ -300,4 +299,4 @@ def _named(members: Sequence[Tree]) -> tuple[list[Tree], list[str]]:
     return [parameter for _, parameter in members], [name for name, _ in members]
 
 
-replayable_module(__name__, but=("add_param_group",))
+NOT_REPLAYABLE = ("add_param_group",)

@@ -19,7 +19,7 @@ from genesis.functions.creation import full_like
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Options, Tree
 from genesis.ir.dtypes import float32
-from genesis.ir.replayable import replayable, replayable_module
+from genesis.ir.replayable import replayable
 from genesis.optim.update_rule import in_both_parts
 from genesis.tensor.composite import CompositeTensor, differentiated, like
 from genesis.tensor.handle import Tensor
@@ -254,4 +254,4 @@ def _each(value: Any, change: Any, name: Any = None) -> Any:
     return value
 
 
-replayable_module(__name__, but=("Hooked", "state_dict", "load_state_dict"))
+NOT_REPLAYABLE = ("Hooked", "state_dict", "load_state_dict")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from genesis.ir.errors import ArgumentError, FormError
-from genesis.ir.replayable import replayable_module
 
 _GPUS = ("cuda", "mps", "xpu")  # the kinds of GPUs that programs name
 _LAST = 63  # the number of the last logical device of the CPU
@@ -212,4 +211,4 @@ def device_of(device: DeviceLike = None) -> Device:
     return found
 
 
-replayable_module(__name__, but=("set_default_device", "set_current_gpu", "register_gpus"))
+NOT_REPLAYABLE = ("set_default_device", "set_current_gpu", "register_gpus")

@@ -15,7 +15,6 @@ from genesis.functions.creation import LayoutOptions, check_layout_options, ones
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import DType, as_dtype, float64, get_default_dtype
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
@@ -145,6 +144,3 @@ def blackman(M: int, **options: Unpack[WindowOptions]) -> Tensor:
 def nuttall(M: int, **options: Unpack[WindowOptions]) -> Tensor:
     """`general_cosine` of Nuttall's four factors (1981)."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], **options)
-
-
-replayable_module(__name__)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from genesis.ir.replayable import replayable_package
 from genesis.ir.dtypes import DType
 from genesis.pytree import map_tree
 from genesis.sparse import methods as _methods
@@ -87,5 +86,3 @@ def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
 
 
 _installed = _methods  # imported for the methods that it defines
-
-replayable_package(__name__)

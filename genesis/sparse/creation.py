@@ -15,7 +15,6 @@ from genesis.functions.selection import nonzero
 from genesis.ir.dtypes import DType, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.named_layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.runtime.devices import DeviceLike
 from genesis.sparse.sparse_tensor import SparseTensor, in_layout, rows_of, sparse, stack
@@ -295,4 +294,4 @@ def _spans(offsets: Sequence[int], length: int, shape: Shape) -> Iterator[tuple[
         yield start, max(start, min(length, shape[1], shape[0] + offset))
 
 
-replayable_module(__name__, but=('enable', 'disable', '__enter__', '__exit__'))
+NOT_REPLAYABLE = ('enable', 'disable', '__enter__', '__exit__')

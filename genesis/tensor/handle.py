@@ -16,7 +16,6 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.named_layouts import NamedLayout, strided
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device
@@ -326,6 +325,3 @@ def attribute(function: Callable[[Tensor], object]) -> property:
     made = property(function)
     setattr(Tensor, function.__name__, made)
     return made
-
-
-replayable_module(__name__)

@@ -11,7 +11,6 @@ from typing import Any
 from genesis.execution.realize import is_interrupted
 from genesis.ir.annotations import Arguments, Attributes
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import Shape, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU
@@ -86,6 +85,3 @@ def _opened(nbytes: int, sent: Any) -> SharedFile:
 
 
 reduction.ForkingPickler.register(SharedFile, _sent_file)
-
-
-replayable_module(__name__)

@@ -6,7 +6,6 @@ A root counts the writes to its storage, for itself and its views. What brings a
 
 from __future__ import annotations
 
-from genesis.ir.replayable import replayable_module
 from genesis.ops.layout import Layout
 from genesis.runtime.references import is_sole_owner
 from genesis.tensor.handle import Storage, Tensor, attribute, is_of_inference_mode, root_of, tensor_of
@@ -86,6 +85,3 @@ def leave_storage(tensor: Tensor) -> None:
     tensor._base = tensor._layout = tensor._element_map = tensor._storage = tensor._detached_root = None
     tensor._detached = False
     tensor._changes += EXPOSED
-
-
-replayable_module(__name__)

@@ -11,7 +11,6 @@ from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
 from genesis.autograd.saved_tensors import passed_back
 from genesis.ir.annotations import AnyFunction, Options, Tree
-from genesis.ir.replayable import replayable_module
 from genesis.ops.registry import OPERATIONS
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime import rng
@@ -224,6 +223,3 @@ def checkpoint_sequential(
     for start in range(0, last, size):
         input = checkpoint(run, steps[start : start + size], input, preserve_rng_state=preserve_rng_state)
     return run(steps[last:], input)
-
-
-replayable_module(__name__)

@@ -228,5 +228,3 @@ def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, A
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", "GraphModule")
     return GraphModule(tracer.root, graph, name)
-
-

@@ -14,7 +14,6 @@ import genesis
 from genesis.as_torch.stand_ins.eval_frame import OptimizedModule
 from genesis.as_torch.stand_ins.settings import Settings, always, itself, no, no_effect, nothing
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 
 F = TypeVar("F", bound=AnyFunction)
@@ -169,4 +168,4 @@ class TracerWarning(Warning):
     ignore_lib_warnings = staticmethod(nothing)
 
 
-replayable_module(__name__, but=("compile", "compile_module"))
+NOT_REPLAYABLE = ("compile", "compile_module")

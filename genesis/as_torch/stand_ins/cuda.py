@@ -13,7 +13,6 @@ from genesis import cuda
 from genesis.as_torch.stand_ins.settings import no, nothing
 from genesis.distributed import is_nccl_available
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 
 has_half, has_magma = True, False
 is_current_stream_capturing = no  # programs are replayed without a stream's capture
@@ -94,4 +93,4 @@ profiling = SimpleNamespace(start=nothing, stop=nothing)
 communication = SimpleNamespace(is_available=lambda tensors: is_nccl_available() and all(tensor.is_cuda for tensor in tensors))
 
 
-replayable_module(__name__, but=("make_graphed_callables",))
+NOT_REPLAYABLE = ("make_graphed_callables",)

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from genesis.ir.replayable import replayable_module
 
 T = TypeVar("T")
 
@@ -81,4 +80,4 @@ def itself(*args: Any, **kwargs: Any) -> Any:
     return next(iter((*args, *kwargs.values())))
 
 
-replayable_module(__name__, but=("patch", "stored"))
+NOT_REPLAYABLE = ("patch", "stored")

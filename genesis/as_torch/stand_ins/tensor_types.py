@@ -12,7 +12,6 @@ from genesis.functions.methods.inspection import TYPES
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.named_layouts import NamedLayout
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
@@ -88,4 +87,4 @@ contiguous_format, preserve_format, channels_last, channels_last_3d = map(
 )
 
 
-replayable_module(__name__, but=("set_default_tensor_type",))
+NOT_REPLAYABLE = ("set_default_tensor_type",)

@@ -271,4 +271,3 @@ class Check:
 
 def _asks_hooks(state: State) -> bool:
     return state.requires_grad and not state.array.node.differentiable
-

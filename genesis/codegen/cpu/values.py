@@ -272,4 +272,3 @@ def _scatter(nest: Nest, i: Instruction) -> None:
         lanes.store(lanes.splat(new), start, dtype, nest.mask)
     else:
         lanes.store_uniform(combine(lanes.load_uniform(start, dtype), value) if combine else value, start, dtype)
-

@@ -10,7 +10,6 @@ from genesis.autograd.derivation import derived_at
 from genesis.autograd.hooks import RemovableHandle
 from genesis.functions.overrides import function, routed_access_method
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.replayable import replayable_module
 from genesis.runtime.deferred import deferred
 from genesis.tensor.bare_root import update_bare_root
 from genesis.tensor.dispatch import array_of
@@ -203,6 +202,6 @@ def zero_grad(self: Tensor, set_to_none: bool = True) -> None:
             (gradient if gradient.is_leaf else gradient.detach_()).zero_()
 
 
-replayable_module(__name__, but=(
+NOT_REPLAYABLE = (
     "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "retains_grad", "set_creator",
-))
+)

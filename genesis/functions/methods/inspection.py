@@ -12,7 +12,6 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import FLOATS_OF_8_BITS, NAMED, DType
 from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
-from genesis.ir.replayable import replayable
 from genesis.ir.shapes import Shape, normalize_axis, numel as product
 from genesis.runtime.devices import META, Device
 from genesis.tensor.call_modes import OVERRIDES
@@ -88,7 +87,7 @@ def define_properties(
     """Define attributes (or methods, by `show`) of one type, each from an expression."""
     for name, (doc, expression) in properties.items():
         expression.__name__, expression.__doc__, expression.__annotations__ = name, doc, {"return": kind}
-        show(expression if name == "storage_offset" else replayable(expression))
+        show(expression)
 
 
 define_properties(attribute, Device, {"device": ("Where the tensor's memory is.", lambda self: array_of(self).device)})
@@ -118,7 +117,6 @@ define_properties(method, int, {
 
 
 @method
-@replayable
 def is_contiguous(self: Tensor, memory_format: object = None) -> bool:
     """Whether the elements are contiguous in row-major order, or in channels-last order if `memory_format` is that."""
     if "channels_last" not in str(memory_format):
@@ -269,3 +267,4 @@ def is_meta(self: Tensor) -> bool:
 
 
 method(numel, "nelement")
+NOT_REPLAYABLE = ("storage_offset",)

@@ -13,7 +13,6 @@ from genesis.functions.overrides import routed_access_method
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import NOT_NUMPYS
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable_module
 from genesis.runtime import dlpack
 from genesis.runtime.deferred import deferred
 from genesis.runtime.devices import META
@@ -204,4 +203,4 @@ def _seen_outside(tensor: Tensor) -> Memory:
     return memory
 
 
-replayable_module(__name__, but=("data_ptr", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__"))
+NOT_REPLAYABLE = ("data_ptr", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter, is_lazy
 from genesis.nn.utils.parametrizations import (
@@ -185,4 +184,4 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     return SpectralNorm.remove_from(module, name)
 
 
-replayable_module(__name__, but=("weight_norm", "remove_weight_norm", "spectral_norm", "remove_spectral_norm"))
+NOT_REPLAYABLE = ("weight_norm", "remove_weight_norm", "spectral_norm", "remove_spectral_norm")

@@ -8,7 +8,6 @@ from genesis.functions.creation import zeros_like
 from genesis.functions.ranges import eye
 from genesis.functions.selection import where
 from genesis.ir.dtypes import float16, float32, float64
-from genesis.ir.replayable import replayable_module
 from genesis.ir.shapes import normalize_axis
 from genesis.nn import functional
 from genesis.nn.convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -289,4 +288,4 @@ def orthogonal(
     return parametrize.register_parametrization(module, name, made, unsafe=True)
 
 
-replayable_module(__name__, but=("weight_norm", "spectral_norm", "orthogonal", "right_inverse"))
+NOT_REPLAYABLE = ("weight_norm", "spectral_norm", "orthogonal", "right_inverse")

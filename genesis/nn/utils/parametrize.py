@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from genesis.ir.annotations import Arguments
-from genesis.ir.replayable import replayable_module
 from genesis.nn.containers import ModuleDict, ModuleList
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
@@ -341,7 +340,7 @@ def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
     return to_module
 
 
-replayable_module(__name__, but=(
+NOT_REPLAYABLE = (
     "cached", "register_parametrization", "remove_parametrizations", "transfer_parametrizations_and_params", "right_inverse",
     "__init__",
-))
+)

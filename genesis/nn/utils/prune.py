@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from genesis.functions.creation import ones_like
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.nn.utils.parameters import parameters_to_vector
 from genesis.nn.utils.pruning import (
@@ -153,7 +152,7 @@ def is_pruned(module: Module) -> bool:
     return any(isinstance(hook, BasePruningMethod) for hook in hooks)
 
 
-replayable_module(__name__, but=(
+NOT_REPLAYABLE = (
     "remove", "identity", "random_unstructured", "l1_unstructured", "random_structured", "ln_structured",
     "custom_from_mask", "global_unstructured",
-))
+)

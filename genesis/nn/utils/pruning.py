@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from genesis.functions.creation import ones_like, zeros, zeros_like
-from genesis.ir.replayable import replayable_module
 from genesis.nn.module import Module
 from genesis.ops.registry import OPERATIONS
 from genesis.random import rand, rand_like
@@ -330,4 +329,4 @@ def _axis(t: Tensor, dim: int) -> int:
     return dim % t.ndim
 
 
-replayable_module(__name__, but=("apply", "remove"))
+NOT_REPLAYABLE = ("apply", "remove")

@@ -1,7 +1,7 @@
 """What a replay may rest on: instructions, functions of C, kinds of objects, and the library's functions that are marked."""
 
 import dis
-import importlib
+import importlib.util
 import inspect
 import itertools
 import logging
@@ -10,16 +10,15 @@ import sys
 import threading
 import time
 import warnings
-from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType, SimpleNamespace
 
 import pytest
 
 import genesis
 from genesis import nn, optim
 from genesis.capture.guards.opcodes import UNDERSTOOD, names_in
+from genesis.capture.record.replayable_modules import MODULES, PACKAGES, is_replayable, mark_imported
 from genesis.debug import explain
-from genesis.ir.replayable import is_replayable, replayable_package
 from genesis.nn import functional as F
 
 HERE = os.path.basename(__file__)
@@ -71,15 +70,29 @@ def test_every_public_function_is_marked_or_known_not_to_be(where):
     assert {name for name in ours if not is_replayable(functions[name].__code__)} - {"compile"} == UNMARKED[where]
 
 
-@pytest.mark.parametrize("package", ["ao", "array_api", "distributions", "func", "nested", "nn", "optim", "sparse"])
-def test_a_package_that_marks_its_modules_imports_all_that_do_not_mark_themselves(package):
-    importlib.import_module(f"genesis.{package}")
-    root = Path(genesis.__file__).parent
-    assert "replayable_package(__name__" in (root / package / "__init__.py").read_text()
-    names = {file: ".".join(("genesis", *file.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
-             for file in (root / package).rglob("*.py")}
-    missed = {name for file, name in names.items() if name not in sys.modules}
-    assert all("replayable_module(__name__" in file.read_text() for file, name in names.items() if name in missed), missed
+@pytest.mark.parametrize("module", [*MODULES, *PACKAGES])
+def test_the_tables_of_marked_modules_and_their_exceptions_name_what_exists(module):
+    table = MODULES.get(module, PACKAGES.get(module))
+    for name in (f"{module}.{name}" for name in table.split()):
+        assert importlib.util.find_spec(name), name
+    names = {f"{module}.{name}" for name in table.split()} if module in MODULES else {
+        name for name in sys.modules if f"{name}.".startswith(f"{module}.")}
+    for members in (vars(importlib.import_module(name)) for name in names):
+        classes = [member for member in members.values() if isinstance(member, type)]
+        for name in members.get("NOT_REPLAYABLE", ()):
+            assert name in members or any(name in vars(one) for one in classes), (members["__name__"], name)
+
+
+def test_functions_are_marked_of_a_module_that_is_imported_late_but_for_its_exceptions_and_imports(monkeypatch):
+    module = ModuleType("genesis.nn.made_late")
+    module.__spec__ = SimpleNamespace(_initializing=True)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec("def kept(x): return x\ndef left(x): return x\nNOT_REPLAYABLE = ('left',)", vars(module))
+    module.imported = function_behind
+    assert not is_replayable(module.kept.__code__)  # the import is not over
+    module.__spec__._initializing = False
+    monkeypatch.setitem(sys.modules, "genesis.nn.made_later", module)
+    assert [is_replayable(f.__code__) for f in (module.kept, module.left, module.imported)] == [True, False, False]
 
 
 def test_packages_are_marked_while_other_threads_import():
@@ -99,7 +112,7 @@ def test_packages_are_marked_while_other_threads_import():
     thread.start()
     try:
         for _ in range(500):
-            replayable_package("genesis.nn")
+            mark_imported()
     finally:
         done.set()
         sys.setswitchinterval(interval)

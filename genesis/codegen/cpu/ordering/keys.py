@@ -98,4 +98,3 @@ class Loader(NamedTuple):
         size = code.logical_and(x, (1 << (bits - 1)) - 1)
         key = code.select(builder.icmp_unsigned(">", size, order["infinity"]), -1, key) ^ order["reversed"]
         return builder.zext(key, ir.VectorType(self.keys.type, code.width))
-
