@@ -21,9 +21,8 @@ more to continue the wait.
 
 from __future__ import annotations
 
-import re
-
 from genesis.runtime.executor_ir import AGAIN, clock_ir
+from genesis.runtime.short_ir import with_words
 from genesis.runtime.system_ir import LOCKS, REST
 
 ARGUMENTS = 12
@@ -268,13 +267,11 @@ def attendant_ir() -> str:
 
 
 def _module(function: str) -> str:
-    numbers = {"NAP": NAP, "SLICE": SLICE, "PAUSE": PAUSE, "AGAIN": AGAIN, "AWAITS": AWAITS, "WORDS_BYTES": 8 * WORDS,
-               "ARGUMENTS": ARGUMENTS, "MUTEX_WORDS": MUTEX_WORDS, "CONDITION_WORDS": CONDITION_WORDS,
-               "DIFFERENT": DIFFERENT, "LATE": LATE, "REFUSED": REFUSED, "UNUSABLE": UNUSABLE}
-    loads = "\n".join(
-        f"  %a{n}.at = getelementptr %arguments, ptr %call, i32 0, i32 1, i32 {n}\n  %a{n} = load i64, ptr %a{n}.at"
-        for n in range(ARGUMENTS))
-    text = _SHARED.replace("ARGUMENT_LOADS", loads)
-    text = text.replace("ARGUMENT_LIST", ", ".join(f"i64 %a{n}" for n in range(ARGUMENTS)))
-    text = re.sub("|".join(rf"\b{name}\b" for name in numbers), lambda name: str(numbers[name[0]]), text + function)
-    return clock_ir() + LOCKS + REST + text
+    given = range(ARGUMENTS)
+    return clock_ir() + LOCKS + REST + with_words(
+        _SHARED + function, NAP=NAP, SLICE=SLICE, PAUSE=PAUSE, AGAIN=AGAIN, AWAITS=AWAITS, WORDS_BYTES=8 * WORDS,
+        MUTEX_WORDS=MUTEX_WORDS, CONDITION_WORDS=CONDITION_WORDS, DIFFERENT=DIFFERENT, LATE=LATE, REFUSED=REFUSED,
+        UNUSABLE=UNUSABLE, ARGUMENTS=ARGUMENTS, ARGUMENT_LIST=", ".join(f"i64 %a{n}" for n in given),
+        ARGUMENT_LOADS="\n".join(
+            f"  %a{n}.at = getelementptr %arguments, ptr %call, i32 0, i32 1, i32 {n}\n  %a{n} = load i64, ptr %a{n}.at"
+            for n in given))

@@ -20,9 +20,8 @@ program, or the rest of this one. If one of them raises, the run is left there, 
 
 from __future__ import annotations
 
-import re
-
 from genesis.runtime.launch_ir import launch_ir
+from genesis.runtime.short_ir import with_words
 from genesis.runtime.system_ir import CLOCK
 from genesis.runtime.team_ir import TEAM_UNDER_WAY, fork_join_ir
 
@@ -32,8 +31,11 @@ SHARE = 16  # after a wait for the interpreter, which another thread may have, a
 AGAIN = -2  # the flag of a launch that waits
 _RAISED = -1
 
-# Relocations run before all launches: argument blocks are complete, so launches need no look-ups.
-_RELOCATE = """  for %r = 0 ult COUNT:
+def relocate_ir(count: str) -> str:
+    """The loop that writes `count` addresses of %slots where %relocations want them, before launches, which need no look-ups
+    then.
+    """
+    return f"""  for %r = 0 ult {count}:
   %relocation = getelementptr %relocation, ptr %relocations, i64 %r
   %word.at = load ptr, ptr %relocation
   load %relocation: 1 i64 slot, 2 i64 offset
@@ -42,11 +44,6 @@ _RELOCATE = """  for %r = 0 ult COUNT:
   store i64 %word, ptr %word.at
   next %r
 """
-
-
-def relocate_ir(count: str) -> str:
-    """The loop that writes `count` addresses of %slots where %relocations want them."""
-    return _RELOCATE.replace("COUNT", count)
 
 
 # Python is not entered between launches: a table of 100 small kernels takes 1.1 us, where ctypes takes 0.5 us for each call.
@@ -179,16 +176,12 @@ def clock_ir() -> str:
 
 def program_ir() -> str:
     """`i64 run(program, thread)`, and `i64 run_beside_threads(program, whether handlers of signals get their moments)`."""
-    return fork_join_ir() + launch_ir(by_team=True) + clock_ir() + _with_numbers(_RUN)
+    run = with_words(
+        _RUN, FAULT_BYTES=8 * FAULT_WORDS, PATIENCE=PATIENCE, SHARE=SHARE, RELOCATE=relocate_ir("%relocations.count"),
+        UNDER_WAY=TEAM_UNDER_WAY, AGAIN=AGAIN, RAISED=_RAISED, MOST=(1 << 63) - 1)
+    return fork_join_ir() + launch_ir(by_team=True) + clock_ir() + run
 
 
 def run_ir() -> str:
     """The module that defines `PyObject* genesis_run(self, address of a program)`, which returns `run`'s flag."""
-    return program_ir() + _with_numbers(_AS_PYTHON_FUNCTION)
-
-
-def _with_numbers(text: str) -> str:
-    numbers = {"FAULT_BYTES": 8 * FAULT_WORDS, "PATIENCE": PATIENCE, "SHARE": SHARE,
-               "RELOCATE": relocate_ir("%relocations.count"), "UNDER_WAY": TEAM_UNDER_WAY, "AGAIN": AGAIN,
-               "RAISED": _RAISED, "MOST": (1 << 63) - 1}
-    return re.sub("|".join(numbers), lambda name: str(numbers[name[0]]), text)
+    return program_ir() + with_words(_AS_PYTHON_FUNCTION, RAISED=_RAISED)

@@ -13,12 +13,11 @@ signal handler runs between instructions, except where CALL runs Python code, an
 
 from __future__ import annotations
 
-import re
-
 from genesis.runtime.executor_ir import program_ir
 from genesis.runtime.instruction_set import INSTRUCTIONS
 from genesis.runtime.object_words import VERSION
 from genesis.runtime.owning_ir import OWNING
+from genesis.runtime.short_ir import with_words
 
 NUMBER_OF = {instruction.name: number for number, instruction in enumerate(INSTRUCTIONS)}
 HEADER_WORDS, WORDS = 6, 5  # of a table, and of an instruction
@@ -117,18 +116,14 @@ define internal ptr @slot_of(ptr %object, i64 %slot) alwaysinline {
   %value.at = getelementptr i8, ptr %object, i64 %offset
   ret ptr %value.at
 }
-
-OWNING
 """
 
 
 def interpret_ir() -> str:
     """The module that defines `PyObject* genesis_interpret(self, arguments, count)`."""
-    parts = {
-        "CASES": " ".join(f"i64 {number}, label %{name}" for name, number in NUMBER_OF.items()),
-        "BODIES": "\n".join(instruction.blocks for instruction in INSTRUCTIONS),
-        "VALUES": ", ".join(f"[ %{name}.value, %{putting} ]" for name, _, _, putting in INSTRUCTIONS if putting),
-        "OWNING": OWNING,
-    }
-    text = re.sub("|".join(parts), lambda name: parts[name[0]], _INTERPRET)
-    return program_ir() + text.replace("VERSION_OFFSET", str(VERSION or 0))
+    return program_ir() + with_words(
+        _INTERPRET,
+        CASES=" ".join(f"i64 {number}, label %{name}" for name, number in NUMBER_OF.items()),
+        BODIES=with_words("\n".join(instruction.blocks for instruction in INSTRUCTIONS), VERSION_OFFSET=VERSION or 0),
+        VALUES=", ".join(f"[ %{name}.value, %{putting} ]" for name, _, _, putting in INSTRUCTIONS if putting),
+    ) + OWNING

@@ -15,7 +15,7 @@ results per chunk do not depend on the worker that computes them.
 
 from __future__ import annotations
 
-from genesis.runtime.short_ir import spelled_out
+from genesis.runtime.short_ir import spelled_out, with_words
 
 # Tried without gain: reversed chunks at every second launch; two memory streams at once (322 to 402 us for a sum after a pause,
 # 326 to 482 with one).
@@ -149,4 +149,4 @@ alone:"""
 
 def launch_ir(by_team: bool) -> str:
     """`void @run_launch(team, launch, slots, fault record)`."""
-    return _LAUNCH.replace("PARALLEL", _PARALLEL if by_team else "")
+    return with_words(_LAUNCH, PARALLEL=_PARALLEL if by_team else "")

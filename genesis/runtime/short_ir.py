@@ -10,7 +10,8 @@
     next %k                                     its body ends here: a branch to %next.k goes on with the next, to %end.k behind
 
 Comparisons are LLVM's predicates, but for == and !=. Terms are joined by `and` or by `or`. A block without an end goes on with
-the next one. A line that begins as one of these forms and goes on otherwise raises ValueError. `declared` adds declarations.
+the next one. A line that begins as one of these forms and goes on otherwise raises ValueError. `declared` adds declarations,
+`with_words` puts numbers and other text in place of words in capitals.
 """
 
 from __future__ import annotations
@@ -45,6 +46,15 @@ def spelled_out(text: str) -> str:
     after.0:
     """
     return "\n".join(_spelled_out(_OR_ELSE.sub(r"\1\n  if ptr \2 == null: \3", text).split("\n")))
+
+
+def with_words(text: str, **words: object) -> str:
+    """`text` with numbers, names or other text in place of words in capitals.
+
+    >>> with_words("  ret i64 MOST", MOST=3)
+    '  ret i64 3'
+    """
+    return re.sub(rf"\b(?:{'|'.join(words)})\b", lambda word: str(words[word[0]]), text)
 
 
 def declared(text: str) -> str:

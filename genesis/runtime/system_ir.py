@@ -17,6 +17,7 @@ from __future__ import annotations
 import platform
 import sys
 
+from genesis.runtime.short_ir import with_words
 from genesis.runtime.system import IS_ARM, IS_LINUX
 
 # An instruction for loops that wait for another thread's word.
@@ -187,12 +188,12 @@ define internal void @place_workers(ptr %team, i64 %helpers, i64 %taken) { ret v
 def _clock() -> str:
     """The clock of `time.monotonic_ns`."""
     if sys.version_info < (3, 13):
-        return _CLOCK.replace("NOW", "%now = call i64 @_PyTime_GetMonotonicClock()") + (
+        return with_words(_CLOCK, NOW="%now = call i64 @_PyTime_GetMonotonicClock()") + (
             "declare i64 @_PyTime_GetMonotonicClock()\n")
     read = "%at = alloca i64\n  call i32 @PyTime_MonotonicRaw(ptr %at)\n  %now = load i64, ptr %at"
-    return _CLOCK.replace("NOW", read) + "declare i32 @PyTime_MonotonicRaw(ptr)\n"
+    return with_words(_CLOCK, NOW=read) + "declare i32 @PyTime_MonotonicRaw(ptr)\n"
 
 
 LOCKS = _LOCKS + _DECLARE_PAUSE
 CLOCK = _clock()
-PLACEMENT = _PLACEMENT.replace("GETTID", str(_GETTID)) if IS_LINUX else _NO_PLACEMENT
+PLACEMENT = with_words(_PLACEMENT, GETTID=_GETTID) if IS_LINUX else _NO_PLACEMENT

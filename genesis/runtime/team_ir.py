@@ -21,6 +21,7 @@ consistent: with a weaker order each could miss the other, and both would sleep.
 from __future__ import annotations
 
 from genesis.runtime.launch_ir import CHUNK
+from genesis.runtime.short_ir import with_words
 from genesis.runtime.system_ir import CLOCK, LOCKS, PAUSE, PLACEMENT
 
 # Offsets, in words, into the team: where team.py writes.
@@ -224,13 +225,13 @@ unpark:
 
 def fork_join_ir() -> str:
     """The functions that run a launch: `void @run_chunk` alone, `void @fork_join` with the team."""
-    return _shared() + _FORK_JOIN.replace("PAUSE", PAUSE).replace("CALLER_SPINS", str(CALLER_SPINS))
+    return _shared() + with_words(_FORK_JOIN, PAUSE=PAUSE, CALLER_SPINS=CALLER_SPINS)
 
 
 def worker_ir() -> str:
     """The module that defines `ptr genesis_worker(mailbox)`, the body of a worker's thread."""
-    worker = _WORKER.replace("PAUSE", PAUSE).replace("WORKER_SPINS", str(WORKER_SPINS)).replace("LOG_WORD", str(MAILBOX_LOG))
-    return _shared() + CLOCK + _TAKE_PART_LOGGED + worker
+    return _shared() + CLOCK + _TAKE_PART_LOGGED + with_words(
+        _WORKER, PAUSE=PAUSE, WORKER_SPINS=WORKER_SPINS, LOG_WORD=MAILBOX_LOG)
 
 
 def _shared() -> str:

@@ -5,6 +5,8 @@
     %t has base none, seen zero else ret i1 false       returns unless these are the attributes of a tensor
     %unset = set base root, seen zero of %t             sets attributes of a tensor; another number than 0 if one failed
     drop %a, %b                                         disowns
+
+A function that has %objects begins with loads of those that it names.
 """
 
 from __future__ import annotations
@@ -78,8 +80,10 @@ def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
         return [f"  call void @disown(ptr {name})" for name in line[1].split(", ")]
 
     def with_objects(function: str) -> str:
-        used = [f"{number} ptr {name}" for number, name in enumerate(names) if f"%{name}" in function]
-        return function.replace("ALL_OBJECTS", ", ".join(used))
+        named = {*re.findall(r"%([\w.]+)", function)}
+        used = [f"{number} ptr {name}" for number, name in enumerate((*names, "object.new")) if name in named]
+        begins = r"  %objects = .+\n|^define [^{]*%objects[^{]*{\n(?:entry:\n)?"
+        return re.sub(begins, rf"\g<0>  load %objects: {', '.join(used)}\n" if used else r"\g<0>", function, count=1)
 
     text = PRESENT + functions
     for form, spelled in (
@@ -89,4 +93,4 @@ def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
         text = re.sub(f"^  {form}$", lambda line: "\n".join(spelled(line)), text, flags=re.MULTILINE)  # noqa: B023
     text = "".join(map(with_objects, re.split("^(?=define )", text, flags=re.MULTILINE)))
     structs = f"%objects = type {{ {', '.join(['ptr'] * (len(names) + 1))} }}\n%given = type {{ ptr, ptr, ptr, ptr }}\n"
-    return structs + text.replace("OBJECT_NEW", str(len(names))) + OWNING
+    return structs + text + OWNING

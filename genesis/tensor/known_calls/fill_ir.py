@@ -1,11 +1,14 @@
 """Writes of a number, of random ones, or of another tensor's values, as LLVM IR: into memory that a tensor alone owns."""
 
+from __future__ import annotations
+
+from genesis.runtime.short_ir import with_words
+
 MOST_BYTES = 1 << 18  # kernels write more, by several threads
 
-FILL = """
+FILL = with_words("""
 ; Whether memory is contiguous and on the host.
 define internal i1 @is_simple(ptr %objects, ptr %memory) {
-  load %objects: ALL_OBJECTS
   if ptr %memory == %none: ret i1 false
   get %strides, %buffer = Memory.strides, buffer of %memory
   get %device = Buffer.device of %buffer
@@ -16,7 +19,6 @@ define internal i1 @is_simple(ptr %objects, ptr %memory) {
 ; Whether an array, which the caller owns, is over memory that a tensor alone has: so many arrays of this caller are over its
 ; buffer, which neither the outside nor a trace knows.
 define internal i1 @is_sole(ptr %objects, ptr %array, i32 %arrays) {
-  load %objects: ALL_OBJECTS
   get %trace, %memory = Array.trace, memory of %array
   %is.simple = call i1 @is_simple(ptr %objects, ptr %memory)
   unless %is.simple: ret i1 false
@@ -34,7 +36,6 @@ define internal i1 @is_sole(ptr %objects, ptr %array, i32 %arrays) {
 ; What writes a number: 16 bytes of elements; for a draw (kind, factor, shift), its function of memory and the two numbers. None
 ; if Python has to write it, null with an error. Of -0.0, Python's cache knows 0.0.
 define internal ptr @pattern_for(ptr %objects, ptr %tensor, ptr %value) {
-  load %objects: ALL_OBJECTS
   %asked = alloca [2 x ptr]
   %class = call ptr @class_of(ptr %value)
   if ptr %class == %tuple.class: %draw
@@ -86,7 +87,6 @@ entry:
 
 ; Write the values of another tensor, like the one with %node in %buffer; whether that was done.
 define internal i1 @copied(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr %at, i64 %bytes) {
-  load %objects: ALL_OBJECTS
   %value has requires_grad false, element_map none else ret i1 false
   %source = call ptr @present_array(ptr %objects, ptr %value) else ret i1 false
   drop %source
@@ -104,7 +104,6 @@ define internal i1 @copied(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr
 ; Write a pattern or a draw, or without one the values of a tensor, into the memory of an array; whether that was done.
 define internal i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern) {
   %numbers = alloca [4 x ptr]
-  load %objects: ALL_OBJECTS
   get %memory, %node = Array.memory, node of %array
   get %shape, %dtype = Node.shape, dtype of %node
   get %itemsize = DType.itemsize of %dtype
@@ -137,7 +136,6 @@ copy:
 ; Write to memory that a tensor and its root alone own, as `set_in_memory` does. Returns 0 if that was done, 1 if Python has to,
 ; -1 with an error.
 define internal i32 @filled(ptr %objects, ptr %tensor, ptr %value, ptr %pattern) {
-  load %objects: ALL_OBJECTS
   %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name) else ret i32 -1
   drop %base
   %is.root = icmp eq ptr %base, %none
@@ -186,7 +184,6 @@ left:
 ; Fill memory that a tensor alone owns with a number, random ones or a tensor's values. Python fills other memory. Finding the
 ; pattern may run signal handlers, so it comes first.
 define internal ptr @fill(ptr %objects, ptr %given) {
-  load %objects: ALL_OBJECTS
   load %given: 0 ptr tensor, 1 ptr value
   thread %recorder, %deferred, %eager else ret ptr null
   %class = call ptr @class_of(ptr %tensor)
@@ -207,4 +204,4 @@ python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %fill.by.python, ptr %given, i64 2, ptr null)
   ret ptr %by.python
 }
-""".replace("MOST_BYTES", str(MOST_BYTES))
+""", MOST_BYTES=MOST_BYTES)

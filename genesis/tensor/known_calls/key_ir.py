@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from genesis.runtime.short_ir import with_words
+
 LONGEST = 4096  # of a list of tensors: tokens lie on the stack
 
-KEY = """
+KEY = with_words("""
 define internal void @disown_all(ptr %items, i64 %count) {
 entry:
 next:
@@ -49,7 +51,6 @@ fail:
 ; one is found: no tuple has empty places.
 define internal ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments) {
   %others.given = alloca [4 x ptr]
-  load %objects: ALL_OBJECTS
   %is.list = icmp eq ptr %operation, %none
   %arguments.count = call i64 @PySequence_Size(ptr %arguments)
   if i64 %arguments.count slt 0: ret ptr null
@@ -109,4 +110,4 @@ fail:
   call void @disown_all(ptr %tokens, i64 %k)
   ret ptr null
 }
-""".replace("LONGEST", str(LONGEST))
+""", LONGEST=LONGEST)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from genesis.runtime.short_ir import with_words
+
 _LOCKED = """
 ; `self` is a tuple that begins with the address of the objects and, behind them, of object.__new__.
 define ptr @NAME(ptr %self, ptr %given, i64 %count) {
@@ -10,7 +12,6 @@ define ptr @NAME(ptr %self, ptr %given, i64 %count) {
   %traceback.at = alloca ptr
   %objects.number = call ptr @PyTuple_GetItem(ptr %self, i64 0)
   %objects = call ptr @PyLong_AsVoidPtr(ptr %objects.number)
-  load %objects: ALL_OBJECTS
   %acquired = call ptr @PyObject_CallNoArgs(ptr %acquire)
   drop %acquired
   if ptr %acquired == null: ret ptr null
@@ -47,4 +48,4 @@ done:
 def locked_ir(name: str, function: str, otherwise: str = "") -> str:
     """The definition of `PyObject* name(self, given, count)`: `function(objects, given)`, whose caller holds LOCK; after a
     failure `otherwise`, without it."""
-    return _LOCKED.replace("NAME", name).replace("FUNCTION", function).replace("OTHERWISE", otherwise)
+    return with_words(_LOCKED, NAME=name, FUNCTION=function, OTHERWISE=otherwise)

@@ -4,7 +4,6 @@ LOOK = """
 ; Have an array's trace flushed by instructions that know it. Returns 1 if it was, 0 if Python has to, -1 with an error.
 define internal i64 @flushed(ptr %objects, ptr %array) {
   %given = alloca ptr
-  load %objects: ALL_OBJECTS
   get %trace = Array.trace of %array
   %hooks = call i64 @PyList_Size(ptr %flush.hooks)
   if ptr %trace == %none or i64 %hooks != 0: ret i64 0
@@ -35,7 +34,6 @@ end:
 
 ; The number at an address.
 define internal ptr @number_at(ptr %objects, ptr %dtype, ptr %at) {
-  load %objects: ALL_OBJECTS
   if ptr %dtype != %float32: %no.single
 single:
   %float = load float, ptr %at
@@ -111,7 +109,6 @@ fail:
 ; numbers where one is wanted.
 define internal ptr @read(ptr %objects, ptr %array, ptr %memory, ptr %is.number) {
   %cursor = alloca ptr
-  load %objects: ALL_OBJECTS
   get %buffer, %strides, %layout = Memory.buffer, strides, layout of %memory
   get %device = Buffer.device of %buffer
   get %node = Array.node of %array
@@ -143,7 +140,6 @@ list:
 ; The values of a tensor as nested lists; its number, if that is wanted. Python reads them for a recording, and what it alone
 ; knows.
 define internal ptr @look(ptr %objects, ptr %given) {
-  load %objects: ALL_OBJECTS
   load %given: 0 ptr tensor, 1 ptr is.number
   %class = call ptr @class_of(ptr %tensor)
   %is.plain = call i1 @is_plain_class(ptr %objects, ptr %class)

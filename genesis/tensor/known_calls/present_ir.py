@@ -48,7 +48,6 @@ one:
 
 ; Whether two nodes have one shape and dtype, and no derivation.
 define internal i1 @is_alike(ptr %objects, ptr %node, ptr %other) {
-  load %objects: ALL_OBJECTS
   get %shape, %dtype, %derived = Node.shape, dtype, differentiable of %node
   get %other.shape, %other.dtype, %other.derived = Node.shape, dtype, differentiable of %other
   unless ptr %dtype == %other.dtype and ptr %derived == %false and ptr %other.derived == %false: ret i1 false
@@ -59,7 +58,6 @@ define internal i1 @is_alike(ptr %objects, ptr %node, ptr %other) {
 
 ; Whether the outside sees the memory of a buffer.
 define internal i1 @is_shared(ptr %objects, ptr %buffer) {
-  load %objects: ALL_OBJECTS
   get %owner, %flat = Buffer._owner, _flat of %buffer
   if ptr %owner != %none: ret i1 true
   if ptr %flat == %none: ret i1 false
@@ -70,7 +68,6 @@ define internal i1 @is_shared(ptr %objects, ptr %buffer) {
 
 ; Whether machine code reads tensors of this class: Tensor, or one that adds no attribute to it.
 define internal i1 @is_plain_class(ptr %objects, ptr %class) {
-  load %objects: ALL_OBJECTS
   if ptr %class == %tensor.class: ret i1 true
   %known = call i32 @PySet_Contains(ptr %plain.classes, ptr %class)
   %is.known = icmp eq i32 %known, 1
@@ -80,7 +77,6 @@ define internal i1 @is_plain_class(ptr %objects, ptr %class) {
 ; The array of a root, or of a view that is up to date, in its root's memory or pending, which is a new reference; null without
 ; an error if Python has to find it.
 define internal ptr @present_array(ptr %objects, ptr %tensor) {
-  load %objects: ALL_OBJECTS
   %array = call ptr @PyObject_GetAttr(ptr %tensor, ptr %array.name)
   %base = call ptr @PyObject_GetAttr(ptr %tensor, ptr %base.name)
   drop %base
@@ -112,7 +108,6 @@ other:
 
 ; An array of these fields, which is a new reference.
 define internal ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, ptr %memory) {
-  load %objects: ALL_OBJECTS
   %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else ret ptr null
   get %no.trace, %no.index, %no.node, %no.memory = Array.trace, index, node, memory of %array
   call void @replace(ptr %no.trace.at, ptr %trace)
@@ -124,7 +119,6 @@ define internal ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, p
 
 ; The tensor of an array, which is a new reference.
 define internal ptr @tensor_of(ptr %objects, ptr %array, ptr %requires) {
-  load %objects: ALL_OBJECTS, OBJECT_NEW ptr object.new
   %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null) else ret ptr null
   %unset = set array array, requires_grad requires of %tensor
   if i32 %unset == 0: ret ptr %tensor

@@ -3,7 +3,6 @@
 RECORD = """
 ; The tensor of the value at a position of the trace, which is a new reference.
 define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
-  load %objects: ALL_OBJECTS
   get %nodes = Trace.nodes of %trace
   %number = call i64 @PyLong_AsSsize_t(ptr %index)
   %node = call ptr @PyList_GetItem(ptr %nodes, i64 %number)
@@ -24,7 +23,6 @@ fail:
 ; last one is made: no tuple has empty places that others may see.
 define internal ptr @all_pending(ptr %objects, ptr %trace, ptr %result, i64 %count) {
 entry:
-  load %objects: ALL_OBJECTS
   %tensors = alloca ptr, i64 %count
   for %k = 0 slt %count:
   %index = call ptr @PyTuple_GetItem(ptr %result, i64 %k)
@@ -44,7 +42,6 @@ drop:
 
 ; The number of results, if they are tensors alone; -1 for what Python has to hand out.
 define internal i64 @results_of(ptr %objects, ptr %result) {
-  load %objects: ALL_OBJECTS
   %is.tuple = call i32 @PyObject_IsInstance(ptr %result, ptr %tuple.class)
   if i32 %is.tuple != 1: %no
   %count = call i64 @PyTuple_Size(ptr %result)
@@ -64,7 +61,6 @@ define internal ptr @record(
   ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope
 ) {
   %continued = alloca [8 x ptr]
-  load %objects: ALL_OBJECTS
   load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes, 3 ptr bare
   %key = call ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments) else ret ptr null
   get %closed = Trace.closed of %trace

@@ -3,7 +3,6 @@
 SETTING_TOKEN = """
 ; The token of an argument of this class at position %k; null without an error if Python has to find it.
 define internal ptr @setting_token(ptr %objects, ptr %trace, ptr %operation, i64 %k, ptr %argument, ptr %class) {
-  load %objects: ALL_OBJECTS
   %is.float = icmp eq ptr %class, %float.class
   if %is.float or ptr %class == %int.class: %number
   if ptr %class == %bool.class: %pack

@@ -17,7 +17,6 @@ define internal ptr @line_of(ptr %trace, ptr %index) {
 
 ; What `last_change` returns, a new reference; null, perhaps without an error, if Python has to find it.
 define internal ptr @change_by(ptr %objects, ptr %value) {
-  load %objects: ALL_OBJECTS
   get %trace, %index = Array.trace, index of %value
   if ptr %trace == %none: ret ptr null
   %line = call ptr @line_of(ptr %trace, ptr %index) else ret ptr null
@@ -35,7 +34,6 @@ fail:
 
 ; What restores a tensor's array if a flush fails: of a pending one, which nothing may refer to, the position.
 define internal ptr @restoring(ptr %objects, ptr %target, ptr %before, ptr %changes) {
-  load %objects: ALL_OBJECTS
   get %memory, %index = Array.memory, index of %before
   if ptr %memory == %none: %pending
   %entry = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %target, ptr %before, ptr %changes)
@@ -53,7 +51,6 @@ fail:
 
 ; Whether a tensor is a root with this array, after so many changes, that no derivation, mode or `.data` has a say in.
 define internal i1 @is_bare(ptr %objects, ptr %tensor, ptr %grad, ptr %before, ptr %count) {
-  load %objects: ALL_OBJECTS
   %class = call ptr @class_of(ptr %tensor)
   %is.plain = call i1 @is_plain_class(ptr %objects, ptr %class)
   unless %is.plain: ret i1 false
@@ -67,7 +64,6 @@ define internal i1 @is_bare(ptr %objects, ptr %tensor, ptr %grad, ptr %before, p
 ; Have a trace restore a tensor's array if its flush fails, and backward know of the change. Returns 0 if it has, 1 if Python
 ; has to, -1 with an error.
 define internal i32 @noted(ptr %objects, ptr %trace, ptr %before, ptr %entry, ptr %change) {
-  load %objects: ALL_OBJECTS
   get %memory, %of, %index = Array.memory, trace, index of %before
   get %written, %changed = Trace.written, changed of %trace
   if ptr %memory == %none: %pending
@@ -92,7 +88,6 @@ append:
 ; Give a tensor the array of a call's result, as `_is_replaced` does. Returns 0 if it was, 1 if Python has to, -1 with an error.
 ; What is made for it comes first: finalizers may run meanwhile, and change all that is looked at then.
 define internal i32 @taken(ptr %objects, ptr %target, ptr %result, ptr %grad) {
-  load %objects: ALL_OBJECTS
   %target has base none else ret i32 1
   %class = call ptr @class_of(ptr %result)
   if ptr %class != %tensor.class: ret i32 1
@@ -133,7 +128,6 @@ left:
 
 ; The result of a call; the tensor that is to take it, if it has.
 define internal ptr @call_into(ptr %objects, ptr %given) {
-  load %objects: ALL_OBJECTS
   %made = call ptr @call_in_thread(ptr %objects, ptr %given) else ret ptr null
   %target = load ptr, ptr %given[4]
   if ptr %target == %none: ret ptr %made

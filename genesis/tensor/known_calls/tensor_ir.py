@@ -39,7 +39,6 @@ define internal void @put_part(ptr %tuple, i64 %place, ptr %object) {
 ; The position of a tensor in the trace, which it enters; null without an error if Python has to find it. That of a leaf is its
 ; variable's, which follows its input.
 define internal ptr @tensor_token(ptr %objects, ptr %trace, ptr %mode, ptr %argument) {
-  load %objects: ALL_OBJECTS
   %array = call ptr @present_array(ptr %objects, ptr %argument)
   if ptr %array != null: %tensor.array
   ret ptr null

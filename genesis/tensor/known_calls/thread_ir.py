@@ -5,7 +5,6 @@ THREAD = """
 define internal ptr @user_line(ptr %objects, ptr %offset.at) {
 entry:
   %depth.at = alloca ptr
-  load %objects: ALL_OBJECTS
   store ptr %number.one, ptr %depth.at
   %nearest = call ptr @PyObject_Vectorcall(ptr %get.frame, ptr %depth.at, i64 1, ptr null)
   if ptr %nearest != null: %look.at
@@ -43,7 +42,6 @@ fail:
 
 ; Whether gradients are recorded; with the dtype that autocast computes in, for an operation that it applies to.
 define internal ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) {
-  load %objects: ALL_OBJECTS
   get %policy = Operation.autocast of %operation
   if ptr %policy == %none: %simple
   %low = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %autocast.name)
@@ -62,7 +60,6 @@ both:
 define internal ptr @call_in_thread(ptr %objects, ptr %given) {
   %offset.at = alloca ptr
   %ended = alloca [4 x ptr]
-  load %objects: ALL_OBJECTS
   %operation = load ptr, ptr %given
   thread %recorder, %multi_device, %grad_enabled, %trace, %scope else ret ptr null
   if ptr %recorder == %none and ptr %multi_device == %false: %look

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from genesis.runtime.object_words import slot_offset
+from genesis.runtime.short_ir import with_words
 from genesis.tracing.trace import Trace
 
 _TRACE = """
 ; A new trace, as `Trace(CPU)` makes it: like the prototype, with lists and dicts of its own.
 define internal ptr @new_trace(ptr %objects, ptr %root) {
 entry:
-  load %objects: ALL_OBJECTS
   %trace = call ptr @PyType_GenericAlloc(ptr %trace.class, i64 0) else ret ptr null
 next:
   %at = phi i64 [ FIRST, %entry ], [ %at.next, %put ]
@@ -48,7 +48,6 @@ fail:
 
 ; What `open_trace` returns, which runs where the thread is not simply between two traces.
 define internal ptr @open_trace(ptr %objects, ptr %state) {
-  load %objects: ALL_OBJECTS
   %traces = call ptr @PyDict_GetItemWithError(ptr %state, ptr %traces.name)
   %weight = call ptr @PyDict_GetItemWithError(ptr %state, ptr %weight.name)
   %eager = call ptr @PyDict_GetItemWithError(ptr %state, ptr %eager.name)
@@ -83,4 +82,4 @@ def trace_ir() -> str:
     places = [slot_offset(Trace, name) for name in Trace.__slots__ if name != "__weakref__"]
     known = sorted(place for place in places if place is not None)
     assert len(known) == len(places) and known == [*range(known[0], known[-1] + 8, 8)]
-    return _TRACE.replace("FIRST", str(known[0])).replace("LAST", str(known[-1]))
+    return with_words(_TRACE, FIRST=known[0], LAST=known[-1])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from genesis.runtime.short_ir import with_words
+
 MOST = 8  # arguments of a view
 
 _VIEW = """
 ; An array over %buffer, as `Array.laid(buffer, *placed)`.
 define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
-  load %objects: ALL_OBJECTS
   %layout = call ptr @PyTuple_GetItem(ptr %placed, i64 0)
   %node = call ptr @PyTuple_GetItem(ptr %placed, i64 1)
   %start = call ptr @PyTuple_GetItem(ptr %placed, i64 2)
@@ -30,7 +31,6 @@ fail:
 
 ; The storage of a root, which is a new reference; made if there is none.
 define internal ptr @storage_of(ptr %objects, ptr %root) {
-  load %objects: ALL_OBJECTS
   %former = call ptr @PyObject_GetAttr(ptr %root, ptr %storage.name)
   if ptr %former != %none: ret ptr %former
   drop %former
@@ -44,7 +44,6 @@ define internal ptr @storage_of(ptr %objects, ptr %root) {
 ; Make a tensor a view of %root when that had counted so many %changes, as `share_storage` does. Returns 0, or another number
 ; with an error.
 define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes) {
-  load %objects: ALL_OBJECTS
   %storage = call ptr @storage_of(ptr %objects, ptr %root) else ret i32 -1
   %unset = set base root, layout layout, seen changes, storage storage of %view
   drop %storage
@@ -54,7 +53,6 @@ define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr 
 ; The layout of a tensor in its root; null, perhaps without an error, unless it is that of its memory, and it is a plain view.
 define internal ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout) {
   %shape.at = alloca ptr
-  load %objects: ALL_OBJECTS
   if ptr %base == %none: %root else %view
 root:
   store ptr %shape, ptr %shape.at
@@ -76,7 +74,6 @@ found:
 ; Whether arguments are ints, None and tuples of these.
 define internal i1 @are_plain(ptr %objects, ptr %arguments) {
 entry:
-  load %objects: ALL_OBJECTS
   %count = call i64 @PyTuple_Size(ptr %arguments)
   for %k = 0 slt %count:
   %argument = call ptr @PyTuple_GetItem(ptr %arguments, i64 %k)
@@ -92,7 +89,6 @@ entry:
 ; A view of a tensor in memory that needs no derivation; others are Python's.
 define internal ptr @view(ptr %objects, ptr %given) {
   %asked = alloca [ASKED x ptr]
-  load %objects: ALL_OBJECTS
   load %given: 0 ptr tensor, 1 ptr name, 2 ptr arguments
   %class = call ptr @class_of(ptr %tensor)
   %count = call i64 @PyTuple_Size(ptr %arguments)
@@ -155,7 +151,6 @@ python:
 
 ; The tensor that views %root in %buffer as %placed says.
 define internal ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, ptr %changes) {
-  load %objects: ALL_OBJECTS
   %array = call ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) else ret ptr null
   %view = call ptr @tensor_of(ptr %objects, ptr %array, ptr %false)
   drop %array
@@ -171,4 +166,4 @@ define internal ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, 
 
 def view_ir() -> str:
     """The definition of `PyObject* view(objects, given)`, of a tensor, a layout rule's name and its arguments."""
-    return _VIEW.replace("ASKED", str(MOST + 4)).replace("MOST", str(MOST))
+    return with_words(_VIEW, ASKED=MOST + 4, MOST=MOST)

@@ -9,7 +9,7 @@ from genesis.ir.shapes import numel
 from genesis.runtime.executor_ir import FAULT_WORDS, relocate_ir
 from genesis.runtime.launch_ir import CHUNK, launch_ir
 from genesis.runtime.native import FAULT_OFFSET, RUN_SLOTS, SLOTS_OFFSET, ProgramLayout
-from genesis.runtime.short_ir import spelled_out
+from genesis.runtime.short_ir import spelled_out, with_words
 
 _MAIN = """
 %relocation = type { ptr, i64, i64 }
@@ -83,15 +83,12 @@ def runner_ir(
     """The module that defines the functions of `name`, and uses `kernels`."""
     weights = -(-interface.weights_bytes // 64) * 64
     working = weights + -(-interface.working_bytes // 64) * 64
-    numbers = {
-        "NAME": name, "TOTAL_BYTES": working + -(-arena_bytes // 64) * 64 + 64, "WEIGHTS_BYTES": interface.weights_bytes,
-        "FAULT_WORD": FAULT_OFFSET // 8, "FAULT_BYTES": 8 * FAULT_WORDS, "LAUNCHES": layout.words[0],
-        "RELOCATE": relocate_ir(str(len(layout.relocations))),
-        "SLOTS": _slots(interface, weights, working), "COPIES": _copies(interface.copies),
-    }
-    main = _MAIN
-    for word, number in numbers.items():
-        main = main.replace(word, str(number))
+    main = with_words(
+        _MAIN, **{f"NAME_{verb}": f"{name}_{verb}" for verb in ("load", "free", "run")},
+        TOTAL_BYTES=working + -(-arena_bytes // 64) * 64 + 64, WEIGHTS_BYTES=interface.weights_bytes,
+        FAULT_WORD=FAULT_OFFSET // 8, FAULT_BYTES=8 * FAULT_WORDS, LAUNCHES=layout.words[0],
+        RELOCATE=relocate_ir(str(len(layout.relocations))), SLOTS=_slots(interface, weights, working),
+        COPIES=_copies(interface.copies))
     declared = [f'declare void @"{kernel}"(i64, i64, ptr, i64)' for kernel in kernels]
     return "\n".join([_words(layout), *data, *declared, spelled_out(CHUNK + launch_ir(by_team=False) + main)])
 
