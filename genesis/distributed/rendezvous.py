@@ -56,26 +56,39 @@ def rendezvous_of(
         store, rank, world_size = next(HANDLERS[url.scheme](with_ranks(url, rank, world_size)))
     elif url.scheme not in ("env", "tcp", "file"):
         raise ArgumentError(f"init_process_group: init_method {init_method!r}; want 'env://', 'tcp://HOST:PORT' or 'file://PATH'")
+    if url.scheme == "file":
+        store = FileStore(url.path)
+    said = _said(url, rank, world_size, environment)
+    if said["WORLD_SIZE"] in ("", "1") and said["RANK"] in ("", "0"):
+        return None
+    own, size = _ranks(said)
+    return Rendezvous(own, size, *(_address(said, 1) if store is None else ("", 0)), store)
+
+
+def _said(url: SplitResult, rank: int, world_size: int, environment: Mapping[str, str]) -> dict[str, str]:
+    """What arguments that are not -1, otherwise a URL, otherwise the environment says, by the names of its variables."""
     query = dict(parse_qsl(url.query))
     given = {
         "WORLD_SIZE": str(world_size) if world_size != -1 else query.get("world_size", ""),
         "RANK": str(rank) if rank != -1 else query.get("rank", ""),
-        "MASTER_ADDR": url.hostname or "", "MASTER_PORT": str(url.port or ""),
+        "MASTER_ADDR": url.hostname or "", "MASTER_PORT": "" if url.port is None else str(url.port),
     }
-    if url.scheme == "file":
-        store = FileStore(url.path)
-    said = {name: given[name] or environment.get(name, "") for name in given}
-    if said["WORLD_SIZE"] in ("", "1") and said["RANK"] in ("", "0"):
-        return None
+    return {name: given[name] or environment.get(name, "") for name in given}
+
+
+def _ranks(said: Mapping[str, str]) -> tuple[int, int]:
+    """The rank, and the number of ranks."""
     size, own = (_number(name, said[name], least, 1 << 20) for name, least in (("WORLD_SIZE", 1), ("RANK", 0)))
     if own >= size:
-        raise ArgumentError(f"init_process_group: rank {own} of {size}; want 0 to {size - 1}")
-    if store is not None:
-        return Rendezvous(own, size, "", 0, store)
-    port = _number("MASTER_PORT", said["MASTER_PORT"], 1, 65535)
+        raise ArgumentError(f"rendezvous: rank {own} of {size}; want 0 to {size - 1}")
+    return own, size
+
+
+def _address(said: Mapping[str, str], least_port: int) -> tuple[str, int]:
+    port = _number("MASTER_PORT", said["MASTER_PORT"], least_port, 65535)
     if not said["MASTER_ADDR"]:
         raise ArgumentError(_wanted("MASTER_ADDR", ""))
-    return Rendezvous(own, size, said["MASTER_ADDR"], port)
+    return said["MASTER_ADDR"], port
 
 
 def with_ranks(url: SplitResult, rank: int, world_size: int) -> str:
@@ -179,7 +192,7 @@ def _wanted(name: str, said: str) -> str:
     """The error message for a missing or wrong part."""
     is_there = f"{name} is {said!r}" if said else f"{name} is missing"
     return (
-        f"init_process_group: {is_there}; want WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT in the environment, or arguments "
+        f"rendezvous: {is_there}; want WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT in the environment, or arguments "
         "(init_method='tcp://HOST:PORT', world_size=, rank=), or mpiexec -n RANKS python -m genesis.distributed SCRIPT")
 
 
@@ -213,36 +226,13 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
     return handler(with_ranks(parsed, rank, world_size), **kwargs)
 
 
-def _file(url: str, **kwargs: Any) -> Iterator[Meeting]:
-    rank, size = _ranks(url, {})
-    yield FileStore(urlsplit(url).path, size), rank, size
-    raise RuntimeError("Unable to perform rerendezvous using file:// method")
+def _meeting(url: str, timeout: datetime.timedelta = TIMEOUT, **kwargs: Any) -> Iterator[Meeting]:
+    parsed = urlsplit(url)
+    said = _said(parsed, -1, -1, os.environ if parsed.scheme == "env" else {})
+    rank, size = _ranks(said)
+    is_file = parsed.scheme == "file"
+    yield FileStore(parsed.path, size) if is_file else TCPStore(*_address(said, 0), size, rank == 0, timeout), rank, size
+    raise RuntimeError(f"Unable to perform rerendezvous using {parsed.scheme}:// method")
 
 
-def _tcp(url: str, timeout: datetime.timedelta = TIMEOUT, **kwargs: Any) -> Iterator[Meeting]:
-    parsed, (rank, size) = urlsplit(url), _ranks(url, {})
-    if parsed.hostname is None or parsed.port is None:
-        raise ArgumentError(f"rendezvous: {url}; want tcp://HOST:PORT")
-    yield TCPStore(parsed.hostname, parsed.port, size, rank == 0, timeout), rank, size
-    raise RuntimeError("Unable to perform rerendezvous using tcp:// method")
-
-
-def _env(url: str, timeout: datetime.timedelta = TIMEOUT, **kwargs: Any) -> Iterator[Meeting]:
-    rank, size = _ranks(url, {"rank": os.environ.get("RANK"), "world_size": os.environ.get("WORLD_SIZE")})
-    try:
-        address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    except KeyError as missing:
-        raise ArgumentError(f"rendezvous: {missing.args[0]} is not in the environment") from None
-    yield TCPStore(address, port, size, rank == 0, timeout), rank, size
-    raise RuntimeError("Unable to perform rerendezvous using env:// method")
-
-
-def _ranks(url: str, otherwise: dict[str, str | None]) -> tuple[int, int]:
-    """The rank, and the number of ranks, by the URL's query."""
-    known = otherwise | dict(parse_qsl(urlsplit(url).query))
-    if known.get("rank") is None or known.get("world_size") is None:
-        raise ArgumentError(f"rendezvous: rank or world_size is missing in {url}")
-    return int(known["rank"] or 0), int(known["world_size"] or 0)
-
-
-_HANDLERS: dict[str, Handler] = {"file": _file, "tcp": _tcp, "env": _env}
+_HANDLERS: dict[str, Handler] = dict.fromkeys(("file", "tcp", "env"), _meeting)
