@@ -61,7 +61,7 @@ def _is_plain(trace: Trace, plan: Plan) -> bool:
     )
 
 
-class _Kept(NamedTuple):
+class _KeptRegisters(NamedTuple):
     """Registers of what a trace keeps for backward, by their positions."""
 
     state: Register
@@ -123,7 +123,7 @@ class NativeFlush:
         self._end(*ended)
         code.emit("RETURN", code.constant(None))
 
-    def _prepare(self, words: ResultWords) -> tuple[_Kept | None, list[Register], tuple[Register, ...]]:
+    def _prepare(self, words: ResultWords) -> tuple[_KeptRegisters | None, list[Register], tuple[Register, ...]]:
         """Go on if all is as it was, and fill the program's slots. Returns registers: of what the trace keeps, of the arrays
         that get memory, and for `_end`."""
         code, trace = self._code, self._trace
@@ -224,7 +224,7 @@ class NativeFlush:
             if not is_differentiable:
                 code.assign(pending, "trace", code.constant(None))
 
-    def _kept(self) -> _Kept:
+    def _kept(self) -> _KeptRegisters:
         """Make what the trace will keep for backward, empty yet. Collections may run here, and so Python, but not later."""
         code, trace = self._code, self._trace
         state = code.new(BackwardState)
@@ -235,9 +235,9 @@ class NativeFlush:
         reference = code.attribute(trace, "reference")
         origins = {index: code.tuple(reference, code.constant(index)) for index, is_differentiable in self._results
                    if not is_differentiable}
-        return _Kept(state, inputs, saved, arrays, origins)
+        return _KeptRegisters(state, inputs, saved, arrays, origins)
 
-    def _keep(self, kept: _Kept, words: ResultWords) -> None:
+    def _keep(self, kept: _KeptRegisters, words: ResultWords) -> None:
         """Note what backward may read, as `_save` does."""
         code, plan = self._code, self._plan
         code.call(operator.ior, kept.inputs, code.attribute(self._trace, "input_at"))
@@ -251,7 +251,7 @@ class NativeFlush:
             code.assign(one, "memory", memory)
             code.call(operator.setitem, kept.saved, code.constant(index), one)
 
-    def _hand_over(self, kept: _Kept, words: ResultWords) -> None:
+    def _hand_over(self, kept: _KeptRegisters, words: ResultWords) -> None:
         """Give the trace what it keeps, and results that carry no gradient their origin in it."""
         code = self._code
         code.assign(self._trace, "backward", kept.state)

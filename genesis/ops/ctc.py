@@ -22,7 +22,7 @@ from genesis.ops.registry import cast, composite, primitive, widened
 from genesis.ops.views import reshape_value
 
 
-class Refused(IntEnum):
+class Misfit(IntEnum):
     """What does not fit, as the extent of a fault."""
 
     INPUT_LENGTH, TARGET_LENGTH, TARGET, TOTAL = range(4)
@@ -54,24 +54,24 @@ def _lattice(node: Node, log_probs: np.ndarray, targets: np.ndarray, *lengths: n
     x = np.moveaxis(log_probs, -3, -2).reshape(-1, time, classes).astype(np.float64)
     input_lengths, target_lengths = (a.reshape(-1) for a in lengths)
 
-    def check(reason: Refused, wrong: np.ndarray) -> None:
+    def check(reason: Misfit, wrong: np.ndarray) -> None:
         if wrong.size:
             raise _refused(node, int(wrong[0]), reason)
 
-    def check_range(reason: Refused, values: np.ndarray, most: int) -> None:
+    def check_range(reason: Misfit, values: np.ndarray, most: int) -> None:
         check(reason, values[(values < 0) | (values > most)])
 
-    check_range(Refused.INPUT_LENGTH, input_lengths, time)
-    check_range(Refused.TARGET_LENGTH, target_lengths, each)
+    check_range(Misfit.INPUT_LENGTH, input_lengths, time)
+    check_range(Misfit.TARGET_LENGTH, target_lengths, each)
     if node.attrs["concatenated"]:
         sizes = lengths[1].reshape(-1, lengths[1].shape[-1]).sum(-1)
-        check(Refused.TOTAL, sizes[sizes != each])
+        check(Misfit.TOTAL, sizes[sizes != each])
         labels = np.full((len(x), target_lengths.max(initial=0)), blank)
         labels[np.arange(labels.shape[1]) < target_lengths[:, None]] = targets.reshape(-1)
     else:
         labels = targets.reshape(len(x), each)
     labels = np.where(np.arange(labels.shape[1]) < target_lengths[:, None], labels, blank)
-    check_range(Refused.TARGET, labels, classes - 1)
+    check_range(Misfit.TARGET, labels, classes - 1)
     states = np.full((len(x), 2 * labels.shape[1] + 1), blank)
     states[:, 1::2] = labels
     skips = np.full(states.shape, -np.inf)

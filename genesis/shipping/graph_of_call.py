@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from genesis.capture.record.records import InputSource, Source, SplitError
 from genesis.capture.record.results import dict_of, find
-from genesis.capture.record.traced_call import Recording, record
+from genesis.capture.record.traced_call import RecordedCall, record
 from genesis.capture.replay.program import Program
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.ir.dtypes import DType
@@ -116,7 +116,7 @@ def graph_of_call(function: AnyFunction, args: tuple[Any, ...], kwargs: Options)
 class _Joined:
     """The programs of a recorded call as one graph."""
 
-    def __init__(self, recording: Recording, module: Module | None, leaves: Sequence[Tensor]) -> None:
+    def __init__(self, recording: RecordedCall, module: Module | None, leaves: Sequence[Tensor]) -> None:
         self._recorder = recorder = recording.recorder
         lasting = [str(refusal) for refusal in recorder.refusals if not refusal.passes]
         if lasting:

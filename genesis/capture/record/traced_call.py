@@ -35,7 +35,7 @@ def modes() -> Mode:
 _CPU_ALONE = CPU, 0  # the defaults until another device is used
 
 
-class Recording(NamedTuple):
+class RecordedCall(NamedTuple):
     """A recorded call: its result, its recorder, and its entry."""
 
     result: Any
@@ -51,7 +51,7 @@ class Recording(NamedTuple):
 def record(
     function: AnyFunction, args: Positional, kwargs: Options, dynamic: bool = False, fullgraph: bool = False,
     returns_items: bool = False, undoable: bool = False, compares: bool = True,
-) -> Recording:
+) -> RecordedCall:
     """Call the function and record it.
 
     `dynamic`: numbers may be data. `undoable`: keep what is needed to undo the call. `compares`: values that Python reads
@@ -94,7 +94,7 @@ def record(
         del result
         if arguments.put_back():
             recorder.refuse("a number that may change from call to call is stored")
-    return Recording(returned.pop(), recorder, entry)
+    return RecordedCall(returned.pop(), recorder, entry)
 
 
 def _compare(recorder: Recorder, arguments: Arguments, args: Positional, kwargs: Options) -> None:

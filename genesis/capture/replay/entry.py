@@ -22,7 +22,7 @@ from genesis.capture.record.results import Results, build, build_tensor, find
 from genesis.capture.record.sources import copied
 from genesis.capture.record.steps import UpdateStep, steps_not_taken
 from genesis.capture.replay.changing_program import assign
-from genesis.capture.replay.host_program import Refused
+from genesis.capture.replay.host_program import NotNativeError
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.program import Program
 from genesis.capture.replay.settling import settled
@@ -162,7 +162,7 @@ class Entry:
         try:
             self.native = settled(self._check, self.modes, self.programs, self._given, self.reads, self.results, self._cleared,
                                   compute, draws)
-        except Refused as reason:
+        except NotNativeError as reason:
             self.refusal, self._is_settled = str(reason), not reason.passes
         else:
             self._is_settled = True

@@ -13,7 +13,7 @@ from genesis.runtime.native import NativeProgram
 from genesis.tracing.trace import Array
 
 
-class Refused(Exception):
+class NotNativeError(Exception):
     """Instructions cannot replay a call; says why, and whether a later attempt may succeed."""
 
     def __init__(self, why: str, passes: bool = False) -> None:
@@ -50,8 +50,8 @@ class HostProgram:
 
     def buffer_of(self, position: int, within: Layout | None = None) -> int:
         """The number of the buffer that begins with the value, or the part of it, at a position of the recorded trace. Raises
-        Refused if none does."""
+        NotNativeError if none does."""
         output = self.recorded.plan.outputs[self.value_at[position]]
         if output.is_input or output.start or not output.layout.is_contiguous or (within is not None and within.offset):
-            raise Refused("a program reads a part of what another one has computed")
+            raise NotNativeError("a program reads a part of what another one has computed")
         return output.number

@@ -51,7 +51,7 @@ class NativeReplay:
     """The function of (args, kwargs) that replays a call, or returns MISSED.
 
     `given` are the numbers of inputs among the arrays that the check returns. Only the last program may change tensors. A
-    program with collectives must be the only one. Other threads run beside programs that take `long`. Raises Refused.
+    program with collectives must be the only one. Other threads run beside programs that take `long`. Raises NotNativeError.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from genesis.capture.record.results import Recipe, array_in
-from genesis.capture.replay.host_program import HostProgram, Refused
+from genesis.capture.replay.host_program import HostProgram, NotNativeError
 from genesis.execution.result_words import ResultWords, word_address
 from genesis.runtime.instructions import Instructions, Register
 from genesis.tensor.handle import Storage, Tensor
@@ -44,7 +44,7 @@ class NativeResults:
         if how == "same":
             return code.constant(what)
         if how != "made of":
-            raise Refused(KNOWN_BEFORE)
+            raise NotNativeError(KNOWN_BEFORE)
         if id(what) not in self._containers:
             make, parts = what
             built = code.tuple(*map(self.build, parts))
@@ -52,12 +52,12 @@ class NativeResults:
         return self._containers[id(what)]
 
     def made(self, recipe: Recipe) -> Register:
-        """The register of a recipe's tensor, built once a call. Raises Refused unless programs compute it and its root."""
+        """The register of a recipe's tensor, built once a call; NotNativeError unless programs compute it and its root."""
         code, known = self._code, self._tensors.get(id(recipe))
         if known is not None:
             return known
         if recipe.base.__class__ not in (Recipe, type(None)) or (recipe.value is not None and recipe.value[0] != "output"):
-            raise Refused(KNOWN_BEFORE)
+            raise NotNativeError(KNOWN_BEFORE)
         root = None if recipe.base is None else self.made(recipe.base)
         if recipe.value is None:
             assert root is not None

@@ -10,7 +10,7 @@ from genesis.capture.record.records import InputSource, Mode, Source
 from genesis.capture.record.results import Results
 from genesis.capture.replay.changing_program import ChangingProgram, TensorChanges
 from genesis.capture.replay.collective_run import is_replayable
-from genesis.capture.replay.host_program import HostProgram, Refused
+from genesis.capture.replay.host_program import HostProgram, NotNativeError
 from genesis.capture.replay.native_replay import NativeReplay
 from genesis.capture.replay.native_results import KNOWN_BEFORE
 from genesis.capture.replay.program import Program
@@ -25,7 +25,7 @@ def settled(
     check: EntryCheck, modes: Mode, programs: Sequence[Program], given: Mapping[InputSource, int], reads: Sequence[Read],
     results: Results, cleared: Sequence[Source], compute: Compute | None, draws: int | None,
 ) -> NativeReplay:
-    """The replay by instructions of a recorded call that has been replayed. Raises Refused.
+    """The replay by instructions of a recorded call that has been replayed. Raises NotNativeError.
 
     Args:
         given: the number of each input among the arrays that the check returns.
@@ -37,8 +37,8 @@ def settled(
     hosts = _hosts(programs, reads, results, cleared)
     changes = hosts[-1].same_changes() if isinstance(hosts[-1], ChangingProgram) else TensorChanges([], [])
     if changes is None:
-        raise Refused("the tensors that it changes are not the same ones in all calls, or hold gradients of another kind",
-                      passes=True)
+        raise NotNativeError(
+            "the tensors that it changes are not the same ones in all calls, or hold gradients of another kind", passes=True)
     is_long = _seconds(programs) > HOLDING
     return NativeReplay(check, modes, hosts, given, reads, results, changes, compute, draws, is_long)
 
@@ -58,27 +58,27 @@ def _hosts(
     if not (cleared or results.gradients or any(program.writes for program in programs)):
         return [*earlier, HostProgram(last)]
     if any(program.writes for program in before) or any(read.position == len(before) for read in reads):
-        raise Refused("it changes tensors in a program that is not its last one, or reads a value after all have run")
+        raise NotNativeError("it changes tensors in a program that is not its last one, or reads a value after all have run")
     return [*earlier, ChangingProgram(last, cleared, results, earlier)]
 
 
 def _require(programs: Sequence[Program], reads: Sequence[Read], results: Results) -> None:
     if not are_possible():
-        raise Refused("this interpreter's objects are none that instructions know")
+        raise NotNativeError("this interpreter's objects are none that instructions know")
     if not programs:
-        raise Refused("it computes nothing")
+        raise NotNativeError("it computes nothing")
     if results.former_gradients:
-        raise Refused(KNOWN_BEFORE)
+        raise NotNativeError(KNOWN_BEFORE)
     for program in programs:
         if not program.is_single:
-            raise Refused("a program is no single native call of the host's, or keeps values for a backward, or views")
+            raise NotNativeError("a program is no single native call of the host's, or keeps values for a backward, or views")
         if any(one.copied for one in program.inputs):
-            raise Refused("it reads memory that NumPy sees")
+            raise NotNativeError("it reads memory that NumPy sees")
     communicates = any(program.plan.collectives for program in programs)
     if communicates and not _communicates_alone(programs, reads):
-        raise Refused("it takes part in collectives, and is several programs or more than instructions know")
+        raise NotNativeError("it takes part in collectives, and is several programs or more than instructions know")
     if (seconds := _seconds(programs)) > LONGEST and not communicates:
-        raise Refused(f"its programs take {1e3 * seconds:.1f} ms, more than {1e3 * LONGEST:.0f}", passes=True)
+        raise NotNativeError(f"its programs take {1e3 * seconds:.1f} ms, more than {1e3 * LONGEST:.0f}", passes=True)
 
 
 def _communicates_alone(programs: Sequence[Program], reads: Sequence[Read]) -> bool:

@@ -21,7 +21,7 @@ from genesis.codegen.segment import SlotMap
 from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.stages import PARALLEL_COST, HostCall
-from genesis.ops.ctc import Refused
+from genesis.ops.ctc import Misfit
 from genesis.runtime.kernel_cache import KernelSource
 from genesis.runtime.native import FAULT, Addresses, Block, NativeLaunch
 
@@ -91,10 +91,10 @@ class _Kernel(WordKernel):
                 first.set(builder.select(other.equals(number), total.get(), first.get()))
                 total.set(total.get() + self.get(words["target_lengths"], all_first + other))
         fits = builder.icmp_unsigned("<=", count, each) & builder.icmp_unsigned("<=", first.get(), each - count)
-        self._refuse(fits, Refused.TARGET_LENGTH, count)
-        self._refuse(total.get().equals(each), Refused.TOTAL, total.get())
+        self._refuse(fits, Misfit.TARGET_LENGTH, count)
+        self._refuse(total.get().equals(each), Misfit.TOTAL, total.get())
         in_time = builder.icmp_unsigned("<=", length, words["time"])
-        self._refuse(in_time, Refused.INPUT_LENGTH, length)
+        self._refuse(in_time, Misfit.INPUT_LENGTH, length)
         row = builder.select(words["joined"].differs(0), batch, item)
         with builder.if_then(fits & in_time):
             possible = Number(self, count <= length, "bool")  # each label takes a step
@@ -112,7 +112,7 @@ class _Kernel(WordKernel):
                 rounded = self.convert(loss.value, "float64", self.dtype)
                 self.store_uniform(rounded, self.element("out", item, self.dtype), self.dtype)
 
-    def _refuse(self, fits: ir.Value, reason: Refused, value: ir.Value) -> None:
+    def _refuse(self, fits: ir.Value, reason: Misfit, value: ir.Value) -> None:
         with self.builder.if_then(~fits):
             self.report(value, I64(reason))
 
@@ -154,7 +154,7 @@ class _Kernel(WordKernel):
         with self.count(0, count) as k:
             label, state = self.get(targets, k), k * 2 + 1
             fits = builder.icmp_unsigned("<", label, words["classes"])
-            self._refuse(fits, Refused.TARGET, label)
+            self._refuse(fits, Misfit.TARGET, label)
             self.put(builder.select(fits, label, I64(0)), self.labels, state)
             skipped = label.differs(before.get()) & k.differs(0)
             self.store_uniform(builder.select(skipped, DOUBLE(0.0), DOUBLE(NONE)), self.at(self.skips, state, 8), "float64")

@@ -57,7 +57,7 @@ class StridedArray(NamedTuple):
 Axis = tuple[int, int, int]  # (extent, stride in the source, stride in the target)
 
 
-class Refused(Exception):
+class UnsupportedError(Exception):
     """The kernel does not support the call."""
 
 
@@ -83,7 +83,7 @@ def launches(
             writer.whole(StridedArray(at, layout.shape, layout.strides), _contiguous(to, node.shape), writer.axes, writer.scale)
         else:
             return None
-    except Refused:
+    except UnsupportedError:
         return None
     return writer.launches
 
@@ -96,7 +96,7 @@ def _pairs(address: Slot, layout: Layout) -> StridedArray:
     """Real numbers viewed as complex ones, pairs of the last axis."""
     *strides, last = layout.strides
     if last != 1 or layout.shape[-1] % 2 or any(s % 2 for s, e in zip(strides, layout.shape, strict=False) if e > 1):
-        raise Refused
+        raise UnsupportedError
     return StridedArray(address, (*layout.shape[:-1], layout.shape[-1] // 2), (*(s // 2 for s in strides), 1))
 
 
@@ -118,7 +118,7 @@ class _Writer:
         ordered = sorted(axes, reverse=True)
         first = next((axis for axis in ordered if self._reads(source, axis)), None)
         if first is None:
-            raise Refused
+            raise UnsupportedError
         for axis in (first, *(axis for axis in ordered if axis != first)):
             self._axis(source, target, axis, scale)
             source, scale = target, 1.0
@@ -149,7 +149,7 @@ class _Writer:
             self.whole(source, between, others, 1.0)
             source = between
         if source.strides[-1] != 1:
-            raise Refused
+            raise UnsupportedError
         if not self._is_long(half, target):
             self._lines(half, source, target, last, self.scale, before=(spectrum_pass,))
         else:
@@ -159,7 +159,7 @@ class _Writer:
 
     def _check_half(self, last: int, half: int) -> None:
         if last != len(self.shape) - 1 or half < self.width or not plan.is_smooth(half):
-            raise Refused
+            raise UnsupportedError
 
     # ---- one axis ----
     def _reads(self, source: StridedArray, axis: int) -> bool:
@@ -171,7 +171,7 @@ class _Writer:
     def _axis(self, source: StridedArray, target: StridedArray, axis: int, scale: float) -> None:
         n, inner = source.shape[axis], prod(source.shape[axis + 1 :])
         if not plan.is_smooth(n) or n * inner < self.width:
-            raise Refused
+            raise UnsupportedError
         if inner == 1 and self._is_long(n, source):
             self._long(source, target, axis, scale)
             return
@@ -277,7 +277,7 @@ class _Writer:
         """The longest of a batch's axes, and for each index of the other axes, the starts of source and target."""
         longest = axes.pop(max(range(len(axes)), key=lambda n: axes[n][0])) if axes else (1, 0, 0)
         if prod(extent for extent, _, _ in axes) > BLOCKS:
-            raise Refused
+            raise UnsupportedError
         for index in itertools.product(*(range(extent) for extent, _, _ in axes)):
             first, second = (sum(at * strides[end] for at, strides in zip(index, axes, strict=True)) for end in (1, 2))
             yield (_moved(source.address, first * self.size), _moved(target.address, second * self.size)), longest
