@@ -91,7 +91,7 @@ class Operation:
     """
 
     __slots__ = (
-        "aliases", "autocast", "define", "elements", "in_place", "is_view", "keywords", "method", "name", "namespaces",
+        "aliases", "autocast", "define", "elements", "fills", "in_place", "is_view", "keywords", "method", "name", "namespaces",
         "numbers_between", "operands", "operator", "public", "reference", "shares", "static_scalars", "takes_complex",
         "variadic",
     )
@@ -102,13 +102,14 @@ class Operation:
         method: bool = True, in_place: bool = False, operator: str | None = None, aliases: tuple[str, ...] = (),
         namespaces: tuple[str, ...] = (), public: bool = True, keywords: tuple[tuple[str, str], ...] = (),
         takes_complex: bool = False, numbers_between: tuple[str, ...] = (), elements: tuple[str, ...] = (),
-        shares: Callable[..., Shared] | None = None,
+        shares: Callable[..., Shared] | None = None, fills: bool = False,
     ) -> None:
         self.name, self.define, self.operands, self.reference = name, define, operands, reference
         self.variadic, self.static_scalars, self.autocast, self.is_view = variadic, static_scalars, autocast, is_view
         self.method, self.in_place, self.operator, self.public = method, in_place, operator, public
         self.aliases, self.namespaces, self.keywords = aliases, namespaces, keywords
         self.takes_complex, self.numbers_between, self.elements, self.shares = takes_complex, numbers_between, elements, shares
+        self.fills = fills
 
     def __call__(self, *args: Any, **attrs: Any) -> Any:
         return self.define(*args, **attrs)
@@ -128,6 +129,7 @@ class Names(TypedDict, total=False):
     numbers_between: tuple[str, ...]  # numbers that old PyTorch signatures put between the tensors
     elements: tuple[str, ...]  # arguments that become elements: out of an integer dtype's range raises
     shares: Callable[..., Shared]  # (*arguments): where the result is one of them, or views of it
+    fills: bool  # (value, shape, dtype): a little result of a line that makes other shapes each time is filled at once
 
 
 PRIMITIVES: dict[str, Primitive] = {}

@@ -112,7 +112,7 @@ def dropout(input: Value, seed: Value, start: Value, p: float) -> Value:
     return where(kept, input * (1 / (1 - p)) if p < 1 else 0.0 * input, 0)
 
 
-@composite("full", 1, method=False, public=False, takes_complex=True, elements=("value",))
+@composite("full", 1, method=False, public=False, takes_complex=True, elements=("value",), fills=True)
 def full(value: Value, shape: Shape, dtype: DType) -> Value:
     """`value` everywhere."""
     check_size("full", shape, dtype)

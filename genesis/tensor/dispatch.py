@@ -252,9 +252,9 @@ def _continued(
     if trace.closed is not BUSY:  # closed by a view's refresh, a call too many, or by another device
         return call(operation, arguments, attributes, bare)
     if key not in trace.step.children:
-        is_fill = operation is OPERATIONS["full"] and not bare
-        if is_fill and (made := filled_in_memory(trace, arguments, code, offset)) is not None:
-            return made
+        filled = filled_in_memory(trace, arguments, code, offset) if operation.fills and not bare else None
+        if filled is not None:
+            return filled
         if again := _otherwise(trace, key, arguments, attributes, code, offset):
             trace.closed = trace.done
             return call(*again, bare)

@@ -125,7 +125,7 @@ def _evaluated_memory(tensor: Any, dtype: DType) -> Memory | None:
 
 
 def filled_in_memory(trace: Trace, arguments: Sequence[Any], code: CodeType | None, instruction: int) -> Tensor | None:
-    """The tensor that a call of `full` which is new in the trace makes, where its line makes other sizes each time."""
+    """The tensor of a new call of a row that `fills`, where its line makes other sizes each time."""
     (value, shape, dtype), state = arguments, thread_state
     is_free = state.recorder is None and not state.deferred and trace.device is CPU
     if not is_free or number_for(value, dtype) is None or numel(shape) * dtype.itemsize > LITTLE:
