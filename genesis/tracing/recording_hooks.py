@@ -7,12 +7,11 @@ check `thread_state.recorder is None` first, because a hook costs a Python frame
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from genesis.runtime.profile_hook import unprofiled
 from genesis.tracing.state import thread_state
-from genesis.tracing.trace import Array
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,72 +38,28 @@ def reads_forbidden() -> bool:
     return thread_state.recorder is not None or thread_state.deferred
 
 
-def refuse(reason: str, passes: bool = False) -> None:
-    """This call cannot be replayed, for a reason; `passes`: the reason may not recur in later calls."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.refuse(reason, passes)
+def _hook(name: str, otherwise: int | None = None) -> Callable[..., Any]:
+    """A function that calls the recorder's method `name`. Without a recorder it returns its argument number `otherwise`."""
+    def hook(*args: Any, **kwargs: Any) -> Any:
+        recorder = thread_state.recorder
+        if recorder is not None:
+            return getattr(recorder, name)(*args, **kwargs)
+        return None if otherwise is None else args[otherwise]
+
+    return hook
 
 
-def value_looked_at() -> None:
-    """Python reads a value: its further actions may depend on it."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.value_looked_at()
-
-
-def values_read(array: Array) -> None:
-    """Python reads all values of `array` at once, and keeps no reference to its memory."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.values_read(array)
-
-
-def same_value(made: Array, array: Array) -> None:
-    """`made` is the computed value of `array` without its derivation."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.same_value(made, array)
-
-
-def item_read(tensor: Any) -> Any:
-    """The number that `item()` returns while a call is recorded."""
-    return thread_state.recorder.item_read(tensor)
-
-
-def made_from_python(array: Array) -> None:
-    """`array` was made from Python data."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.made_from_python(array)
-
-
-def python_data(data: Any) -> Any:
-    """The data for a new tensor, as plain numbers."""
-    return data if thread_state.recorder is None else thread_state.recorder.python_data(data)
-
-
-def storage_written(root: Any) -> None:
-    """A tensor that is not a view is about to be overwritten."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.storage_written(root)
-
-
-def touched_gradient(tensor: Any, reads: bool) -> None:
-    """`.grad` is read, or replaced without being read."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.touched_gradient(tensor, reads)
-
-
-def numbers_drawn(start: int, count: int) -> tuple[Any, Any] | None:
-    """The seed and counter start of reserved random numbers, as numbers that replays replace; None if not recording."""
-    return None if thread_state.recorder is None else thread_state.recorder.numbers_drawn(start, count)
-
-
-def optimizer_used(optimizer: Any) -> None:
-    """An optimizer is about to check which of its parameters have gradients."""
-    if thread_state.recorder is not None:
-        thread_state.recorder.optimizer_used(optimizer)
-
-
-def optimizer_updates(
-    optimizer: Any, group: Mapping[str, Any], parameters: Sequence[Any], settings: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    """The settings of an update; those that may change become numbers that replays replace."""
-    recorder = thread_state.recorder
-    return settings if recorder is None else recorder.optimizer_updates(optimizer, group, parameters, settings)
+refuse = _hook("refuse")  # (reason, passes=False): this call cannot be replayed; `passes`: later calls may not have this reason
+value_looked_at = _hook("value_looked_at")  # (): Python reads a value, and its further actions may depend on it
+values_read = _hook("values_read")  # (array): Python reads all of its values at once, and keeps no reference to its memory
+same_value = _hook("same_value")  # (made, array): `made` is the computed value of `array` without its derivation
+item_read = _hook("item_read")  # (tensor): the number that `item()` returns while a call is recorded
+made_from_python = _hook("made_from_python")  # (array): it was made from Python data
+python_data = _hook("python_data", 0)  # (data): the data for a new tensor, as plain numbers
+storage_written = _hook("storage_written")  # (root): a tensor that is not a view is about to be overwritten
+touched_gradient = _hook("touched_gradient")  # (tensor, reads): `.grad` is read, or replaced without being read
+# (start, count): the seed and the start of reserved random numbers, as numbers that replays replace; None if not recording
+numbers_drawn = _hook("numbers_drawn")
+optimizer_used = _hook("optimizer_used")  # (optimizer): it is about to check which of its parameters have gradients
+# (optimizer, group, parameters, settings): the settings of an update; those that may change are numbers that replays replace
+optimizer_updates = _hook("optimizer_updates", 3)
