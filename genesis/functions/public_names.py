@@ -140,7 +140,11 @@ def _in_ops(name: str) -> AnyFunction:
 
 _own = {f.__name__: f for f in (register_function, unregister_function, register_operation, unregister_operation)}
 vars(ops)["__all__"] += _own
-vars(ops).update(_own, __getattr__=_in_ops, __dir__=lambda: sorted({*vars(ops)["__all__"], *function_names(), *_registered}))
+def _listed() -> list[str]:
+    return sorted({*vars(ops)["__all__"], *function_names(), *_registered})
 
 
-NOT_REPLAYABLE = ("register_function", "unregister_function")
+vars(ops).update(_own, __getattr__=_in_ops, __dir__=_listed)
+
+
+NOT_REPLAYABLE = ("register_function", "unregister_function", "_listed")

@@ -7,8 +7,7 @@ other functions of the library is not replayed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -31,34 +30,29 @@ def replayable(thing: T) -> T:
     >>> is_marked(double.__code__), is_marked((lambda x: x).__code__)
     (True, False)
     """
-    for function in functions_of(thing):
-        mark(function.__code__)
+    if isinstance(thing, FunctionType) and not vars(thing):  # the usual case
+        _mark(thing.__code__)
+    elif isinstance(thing, type):
+        for member in vars(thing).values():
+            if not isinstance(member, type):
+                replayable(member)
+    elif isinstance(thing, property):
+        for accessor in (thing.fget, thing.fset, thing.fdel):
+            replayable(accessor)
+    elif isinstance(thing, classmethod | staticmethod):
+        replayable(thing.__func__)
+    else:
+        for function in (thing, getattr(thing, "__wrapped__", None)):  # a decorated function and the original
+            if isinstance(function, FunctionType):
+                _mark(function.__code__)
     return thing
 
 
-def functions_of(thing: object, but: Collection[str] = ()) -> Iterator[FunctionType]:
-    """A function and what it wraps, the functions of a property, or those of a class, except the members in `but`."""
-    if isinstance(thing, type):
-        for name, member in [*vars(thing).items()]:
-            if name not in but and not isinstance(member, type):
-                yield from functions_of(member)
-    elif isinstance(thing, property):
-        for accessor in (thing.fget, thing.fset, thing.fdel):
-            yield from functions_of(accessor)
-    elif isinstance(thing, classmethod | staticmethod):
-        yield from functions_of(thing.__func__)
-    elif not isinstance(thing, ModuleType):
-        for function in (thing, getattr(thing, "__wrapped__", None)):  # a decorated function and the original
-            if isinstance(function, FunctionType):
-                yield function
-
-
-def mark(code: CodeType) -> None:
-    """Mark the code of a function, and that of the functions that it makes."""
+def _mark(code: CodeType) -> None:
     _marked[id(code)] = code
-    for constant in code.co_consts:
+    for constant in code.co_consts:  # the functions that it makes
         if isinstance(constant, CodeType):
-            mark(constant)
+            _mark(constant)
 
 
 def is_marked(code: CodeType) -> bool:

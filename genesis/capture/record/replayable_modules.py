@@ -1,16 +1,14 @@
-"""The modules whose functions `genesis.compile` may replay (`ir/replayable.py`), but for those in a module's `NOT_REPLAYABLE`.
-
-They are marked where a recording meets a function that is not: most of the library is imported before, some of it later.
+"""The modules whose functions `genesis.compile` may replay (`ir/replayable.py`), but for those that a module names in its
+`NOT_REPLAYABLE`; a class or function there stands for all within.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection
+from collections.abc import Mapping
 from types import CodeType
 from typing import Any
 
-from genesis.ir.replayable import functions_of, is_marked, mark
+from genesis.ir.replayable import is_marked
 
 PACKAGES = {  # whole, but for modules that start processes, read files, take times, or keep state
     "genesis.ao": "quantization",
@@ -49,32 +47,10 @@ MODULES = {
 _NAMES = {f"{package}.{name}" for package, names in MODULES.items() for name in names.split()}
 _WITHIN = tuple([f"{package}." for package in PACKAGES])
 _BUT = tuple([f"{package}.{name}." for package, names in PACKAGES.items() for name in names.split()])
-_marked: set[str] = set()  # modules
-_imported = [0]  # how many modules there were when they were marked
 
 
-def is_replayable(code: CodeType) -> bool:
-    """Whether the function of this code is marked."""
-    if not is_marked(code) and len(sys.modules) != _imported[0]:
-        mark_imported()
-    return is_marked(code)
-
-
-def mark_imported() -> None:
-    """Mark the functions and methods of modules that were imported since the last time."""
-    modules = [*sys.modules.items()]  # at once: other threads may import
-    for name, module in modules:
-        is_one = name in _NAMES or (f"{name}.".startswith(_WITHIN) and not f"{name}.".startswith(_BUT))
-        if is_one and name not in _marked and not getattr(module.__spec__, "_initializing", False):
-            _mark(vars(module), getattr(module, "NOT_REPLAYABLE", ()))
-            _marked.add(name)
-    _imported[0] = len(modules)
-
-
-def _mark(names: dict[str, Any], but: Collection[str]) -> None:
-    """Mark the functions of a module that it defines: not those it imports, nor those that others attach to its classes."""
-    for name, member in [*names.items()]:
-        for function in functions_of(member, but) if name not in but else ():
-            original = getattr(function, "__wrapped__", None)
-            if function.__globals__ is names or getattr(original, "__globals__", None) is names:
-                mark(function.__code__)
+def is_replayable(code: CodeType, names: Mapping[str, Any]) -> bool:
+    """Whether a function with this code, whose globals are `names`, may be replayed."""
+    module = f"{names.get('__name__')}."
+    is_one = module[:-1] in _NAMES or (module.startswith(_WITHIN) and not module.startswith(_BUT))
+    return is_marked(code) or (is_one and not {*code.co_qualname.split(".")} & {*names.get("NOT_REPLAYABLE", ())})

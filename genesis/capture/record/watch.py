@@ -100,7 +100,7 @@ class Watch:
         if origin == "standard":
             self._standard(frame, code)
         else:
-            if origin != "user" and not is_replayable(code):
+            if origin != "user" and not is_replayable(code, frame.f_globals):
                 self._unmarked(frame, code)
             if origin != "genesis" and self._away is None:
                 self._python(frame, code, origin)

@@ -112,8 +112,13 @@ define_properties(method, int, {
     "dim": ("The number of axes.", lambda self: len(self.shape)),
     "ndimension": ("The number of axes.", lambda self: len(self.shape)),
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
-    "storage_offset": ("The offset of the first element in the storage, in elements.", lambda self: self.storage_layout.offset),
 })
+
+
+@method
+def storage_offset(self: Tensor) -> int:
+    """The offset of the first element in the storage, in elements."""
+    return self.storage_layout.offset
 
 
 @method

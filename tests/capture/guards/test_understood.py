@@ -10,14 +10,14 @@ import sys
 import threading
 import time
 import warnings
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType
 
 import pytest
 
 import genesis
 from genesis import nn, optim
 from genesis.capture.guards.opcodes import UNDERSTOOD, names_in
-from genesis.capture.record.replayable_modules import MODULES, PACKAGES, is_replayable, mark_imported
+from genesis.capture.record.replayable_modules import MODULES, PACKAGES, is_replayable
 from genesis.debug import explain
 from genesis.nn import functional as F
 
@@ -67,7 +67,8 @@ def test_every_public_function_is_marked_or_known_not_to_be(where):
     found = {name: function_behind(inspect.getattr_static(owner, name, None)) for name in dir(owner)}
     functions = {name: function for name, function in found.items() if isinstance(function, FunctionType)}
     ours = {name for name, f in functions.items() if str(f.__globals__["__name__"]).startswith("genesis")}
-    assert {name for name in ours if not is_replayable(functions[name].__code__)} - {"compile"} == UNMARKED[where]
+    unmarked = {name for name in ours if not is_replayable(functions[name].__code__, functions[name].__globals__)}
+    assert unmarked - {"compile"} == UNMARKED[where]
 
 
 @pytest.mark.parametrize("module", [*MODULES, *PACKAGES])
@@ -77,46 +78,28 @@ def test_the_tables_of_marked_modules_and_their_exceptions_name_what_exists(modu
         assert importlib.util.find_spec(name), name
     names = {f"{module}.{name}" for name in table.split()} if module in MODULES else {
         name for name in sys.modules if f"{name}.".startswith(f"{module}.")}
-    for members in (vars(importlib.import_module(name)) for name in names):
-        classes = [member for member in members.values() if isinstance(member, type)]
-        for name in members.get("NOT_REPLAYABLE", ()):
-            assert name in members or any(name in vars(one) for one in classes), (members["__name__"], name)
+    for one in map(importlib.import_module, names):
+        exceptions = getattr(one, "NOT_REPLAYABLE", ())
+        assert not exceptions or {*exceptions} <= names_of_functions(compile(inspect.getsource(one), "", "exec"))
 
 
-def test_functions_are_marked_of_a_module_that_is_imported_late_but_for_its_exceptions_and_imports(monkeypatch):
-    module = ModuleType("genesis.nn.made_late")
-    module.__spec__ = SimpleNamespace(_initializing=True)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec("def kept(x): return x\ndef left(x): return x\nNOT_REPLAYABLE = ('left',)", vars(module))
-    module.imported = function_behind
-    assert not is_replayable(module.kept.__code__)  # the import is not over
-    module.__spec__._initializing = False
-    monkeypatch.setitem(sys.modules, "genesis.nn.made_later", module)
-    assert [is_replayable(f.__code__) for f in (module.kept, module.left, module.imported)] == [True, False, False]
+def names_of_functions(code):
+    """The names of the functions and classes whose code is part of this code."""
+    within = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return {code.co_name}.union(*map(names_of_functions, within))
 
 
-def test_packages_are_marked_while_other_threads_import():
-    done = threading.Event()
-
-    def import_on():
-        for number in itertools.count():
-            sys.modules[f"made{number % 97}"] = sys
-            sys.modules.pop(f"made{number * 31 % 97}", None)
-            if done.is_set():
-                break
-        for number in range(97):
-            sys.modules.pop(f"made{number}", None)
-
-    thread, interval = threading.Thread(target=import_on), sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    thread.start()
-    try:
-        for _ in range(500):
-            mark_imported()
-    finally:
-        done.set()
-        sys.setswitchinterval(interval)
-        thread.join()
+def test_exceptions_are_what_they_name_and_all_within():
+    names = {"__name__": "genesis.nn.made_late", "NOT_REPLAYABLE": ("left", "Left")}
+    exec("""
+def kept(): return lambda: 0
+def left(): return lambda: 0
+class Left:
+    def method(self): pass
+""", names)
+    functions = [names["kept"], names["kept"](), names["left"], names["left"](), names["Left"].method]
+    assert [is_replayable(f.__code__, f.__globals__) for f in functions] == [True, True, False, False, False]
+    assert not is_replayable(names["kept"].__code__, {"__name__": "genesis.nn.members"})
 
 
 def test_no_instruction_is_unknown_but_a_few():
