@@ -56,7 +56,6 @@ from genesis.ir.dtypes import (
     int32, int32 as int, int64, int64 as long, promote as promote_types, uint8, uint16, uint32, uint64,
 )
 from genesis.ir.made_methods import name_by_place as _name_by_place
-from genesis.ir.replayable import replayable as _replayable
 from genesis.random import (
     bernoulli, binomial, get_rng_state, initial_seed, manual_seed, multinomial, normal, poisson, rand, rand_like, randint,
     randint_like, randn, randn_like, randperm, seed, set_rng_state,
@@ -141,7 +140,6 @@ _LAZY = _LazyNames("genesis", {
 })
 
 
-@_replayable
 def __getattr__(name: str) -> object:
     """Imports a name, or makes it from an operation's row, at its first use."""
     function = None if name in _LAZY else _function_named(name)
@@ -155,7 +153,6 @@ def __dir__() -> list[str]:
     return sorted({*__all__} | _function_names())
 
 
-_replayable(_LazyNames)
 _show_in(_sys.modules[__name__])
 _fold_tracebacks()
 _name_by_place(vars(Tensor), Tensor.__module__, "Tensor.")

@@ -15,7 +15,6 @@ from genesis.as_torch.finder import look_up
 from genesis.as_torch.table import NAMES
 from genesis.ir.library import Library
 from genesis.ir.made_methods import name_by_place
-from genesis.ir.replayable import replayable
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.return_types import all_return_types
@@ -62,7 +61,6 @@ def show_as(library: str) -> None:
         kind.__module__ = f"{library}.return_types"
     plain, made = Tensor.shape.fget, tuple.__new__  # type: ignore[attr-defined]
 
-    @replayable
     def shape(self: Tensor) -> Size:
         """The extents."""
         return made(Size, plain(self))  # known to be ints

@@ -12,7 +12,6 @@ from genesis.as_torch.stand_ins.overrides import _disabled_torch_function_impl
 from genesis.as_torch.stand_ins.tensor_types import legacy_tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import get_default_dtype
-from genesis.ir.replayable import replayable
 from genesis.nn.parameter import Parameter
 from genesis.pytree import map_tree
 from genesis.tensor.call_modes import FunctionMode, add_overriding_class, ignoring_classes
@@ -37,7 +36,6 @@ def take_sizes() -> None:
             result = legacy_tensor(get_default_dtype(), *content, **options)
             self._array, self._requires_grad = result._array, False
 
-    @replayable
     def new(cls: type[Tensor], *content: Any, **options: Any) -> Tensor:
         """A tensor from sizes, from data in the default float, or sharing another tensor's storage."""
         self = object.__new__(cls)
@@ -47,13 +45,11 @@ def take_sizes() -> None:
             plain_parameter(self, *content, **options)  # type: ignore[arg-type]
         return self
 
-    @replayable
     def made(self: Tensor, *content: Any, **options: Any) -> None:
         """Initializes a tensor whose `__new__` got no arguments."""
         if "_array" not in attributes_of(self):
             construct(self, content, options)
 
-    @replayable
     def made_parameter(self: Parameter, *content: Any, **options: Any) -> None:
         """Initializes a Parameter whose derived class has its own `__new__`."""
         if "_array" not in attributes_of(self):

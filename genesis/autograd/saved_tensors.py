@@ -13,7 +13,6 @@ from typing import Any
 from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.custom import Context, Deferred, record_custom
 from genesis.ir.annotations import AnyFunction, Options, Tree
-from genesis.ir.replayable import replayable
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.runtime.devices import Device
 from genesis.tensor.call_modes import FunctionMode
@@ -120,7 +119,6 @@ class saved_tensors_hooks(FunctionMode):
         return found
 
 
-@replayable
 def passed_back(
     inner: BackwardPass, trace: Trace, starts: Sequence[Array], results: Iterable[Tree], gradients: Iterable[Tensor | None]
 ) -> Deferred:

@@ -19,7 +19,6 @@ from genesis.capture.replay.entry import OTHER_MODES, Entry
 from genesis.execution.flush import NothingDoneError, flush_all, flush_collectives
 from genesis.execution.realize import realize
 from genesis.ir.annotations import AnyFunction, Attributes
-from genesis.ir.replayable import replayable
 from genesis.nn.module import Module
 from genesis.runtime.devices import seen_devices
 from genesis.runtime.groups import GROUPS
@@ -83,11 +82,9 @@ class Compiled:
             found = getattr(found, part, None)
         return self.__qualname__ if found is self else (Compiled, (self.function, self.check, self._dynamic, self.fullgraph))
 
-    @replayable
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    @replayable
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for replay in self._native:
             result = replay(args, kwargs)

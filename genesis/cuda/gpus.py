@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from genesis.ir.replayable import replayable
 from genesis.runtime import devices
 from genesis.runtime.cuda import gpu_count, opened
 from genesis.runtime.cuda.gpu import Gpu, Properties
@@ -131,12 +130,6 @@ def memory_of(device: GpuLike) -> GpuMemory:
 
 def _gpu(device: GpuLike) -> Gpu:
     return memory_of(device).gpu
-
-
-for _function in (
-    is_available, device_count, is_bf16_supported, is_tf32_supported, current_device, get_device_name, get_device_capability,
-):
-    replayable(_function)
 
 
 def _measured(device: GpuLike, what: Callable[[Any, Any], Any]) -> Any:

@@ -14,7 +14,6 @@ from genesis.distributed import mpi
 from genesis.distributed.departures import Departures
 from genesis.distributed.gpus import connect
 from genesis.ir.errors import ArgumentError
-from genesis.ir.replayable import replayable
 from genesis.runtime.collectives import Group
 from genesis.runtime.groups import GROUPS, Collective, Library
 
@@ -143,25 +142,21 @@ def check_departures(said: str, ranks: Sequence[int]) -> None:
 
 
 # ---- ranks, among all and in a group ----
-@replayable
 def get_rank(group: Any = None) -> int:
     """This process's rank in a group, by default of all ranks; -1 if it is not in it."""
     return -1 if group is NON_GROUP_MEMBER else group_of(group).rank()
 
 
-@replayable
 def get_world_size(group: Any = None) -> int:
     """The number of ranks of a group, by default of all; -1 if this process is not in it."""
     return -1 if group is NON_GROUP_MEMBER else group_of(group).size()
 
 
-@replayable
 def get_process_group_ranks(group: Any = None) -> list[int]:
     """The ranks of a group, in its order."""
     return list(group_of(group).ranks)
 
 
-@replayable
 def get_group_rank(group: Any, global_rank: int) -> int:
     """The rank in `group` of a global rank. Raises ValueError if it is not in the group."""
     ranks = group_of(group).ranks
@@ -177,7 +172,6 @@ def root_of(group: ProcessGroup, of_all: int | None, of_group: int | None) -> in
     return get_group_rank(group, of_all or 0) if of_group is None else of_group
 
 
-@replayable
 def get_global_rank(group: Any, group_rank: int) -> int:
     """The global rank of a rank in `group`. Raises ValueError if there is none."""
     ranks = group_of(group).ranks
@@ -186,14 +180,12 @@ def get_global_rank(group: Any, group_rank: int) -> int:
     return ranks[group_rank]
 
 
-@replayable
 def get_backend(group: Any = None) -> str:
     """The backend: "mpi", "nccl" or "cpu:mpi,cuda:nccl"."""
     group_of(group)
     return JOB.backend
 
 
-@replayable
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """This process's local rank, from LOCAL_RANK; otherwise `fallback_rank`.
 

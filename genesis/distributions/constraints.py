@@ -11,7 +11,7 @@ from genesis.functions.creation import full
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
-from genesis.ir.replayable import Described
+from genesis.ir.described import Described
 from genesis.linalg import cholesky_ex, eigvalsh
 from genesis.tensor.handle import Tensor
 

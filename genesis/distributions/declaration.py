@@ -24,7 +24,7 @@ from genesis.distributions.constraints import OF_NUMBERS, Constraint, is_depende
 from genesis.distributions.utils import Number, Operand, as_tensors, derived, formula, joint_shape
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.made_methods import made_initializer
-from genesis.ir.replayable import Described
+from genesis.ir.described import Described
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.recording_hooks import reads_forbidden

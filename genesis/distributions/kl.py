@@ -21,7 +21,6 @@ from genesis.distributions.utils import euler_constant, sum_rightmost
 from genesis.functions.creation import full_like
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
-from genesis.ir.replayable import replayable
 from genesis.tensor.handle import Tensor
 from genesis.tracing.recording_hooks import reads_forbidden
 
@@ -52,7 +51,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Divergence], Divergence
 def register_rows(divergences: Mapping[tuple[type, type], Divergence]) -> None:
     """Register the divergences of a table, by their pairs of classes."""
     for pair, divergence in divergences.items():
-        register_kl(*pair)(replayable(divergence))
+        register_kl(*pair)(divergence)
 
 
 def _dispatch_kl(type_p: type, type_q: type) -> Divergence:

@@ -10,7 +10,7 @@ from genesis.distributions import constraints
 from genesis.distributions.constraints import Constraint
 from genesis.distributions.utils import formula, sum_rightmost
 from genesis.functions.creation import zeros_like
-from genesis.ir.replayable import Described
+from genesis.ir.described import Described
 from genesis.tensor.handle import Tensor
 
 

@@ -263,7 +263,6 @@ def _registered(hooks: OrderedDict[int, Hook], hook: Hook, called: Hook, prepend
 
 NOT_REPLAYABLE = (
     "register_forward_pre_hook", "register_forward_hook", "register_full_backward_pre_hook", "register_full_backward_hook",
-    "register_backward_hook", "register_module_forward_pre_hook", "register_module_forward_hook",
-    "register_module_full_backward_pre_hook", "register_module_full_backward_hook", "add_after",
-    "<lambda>",  # which return the tables of hooks
+    "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",
+    "register_module_full_backward_hook", "add_after", "<lambda>",  # which return the tables of hooks
 )

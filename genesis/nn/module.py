@@ -347,4 +347,4 @@ def _indented(text: str) -> str:
     return "\n".join("  " + line for line in text.split("\n"))
 
 
-NOT_REPLAYABLE = ("register_parameter", "_plain_registration", "register_buffer", "__delattr__")
+NOT_REPLAYABLE = ("register_parameter", "register_buffer", "__delattr__")

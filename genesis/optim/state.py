@@ -19,7 +19,6 @@ from genesis.functions.creation import full_like
 from genesis.functions.from_data import tensor
 from genesis.ir.annotations import AnyFunction, Options, Tree
 from genesis.ir.dtypes import float32
-from genesis.ir.replayable import replayable
 from genesis.optim.update_rule import in_both_parts
 from genesis.tensor.composite import CompositeTensor, differentiated, like
 from genesis.tensor.handle import Tensor
@@ -86,7 +85,6 @@ class Hooked:
             value = value if found is None else found
         return value
 
-    @replayable
     def __getstate__(self) -> dict[str, Any]:
         """Copies have no hooks."""
         return {name: value for name, value in vars(self).items() if name not in ("step", "hooks")}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
 from genesis.execution.flush import flush_all
-from genesis.ir.replayable import replayable
 from genesis.profiler.chrome import write_chrome_trace
 from genesis.profiler.measured import Interval, Measured
 from genesis.profiler.memory_map import MemoryMap
@@ -272,13 +271,11 @@ class record_function:
         self.name = name
         self._scope, self._began = named_scope(name), 0
 
-    @replayable
     def __enter__(self) -> Self:
         self._scope.__enter__()
         self._began = timeline.start()
         return self
 
-    @replayable
     def __exit__(self, *problem: object) -> None:
         timeline.note("user", self._began, self.name)
         self._scope.__exit__()

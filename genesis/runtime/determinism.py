@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import NamedTuple
 
-from genesis.ir.replayable import replayable
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled",
@@ -43,13 +42,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     setting[0] = _Setting(mode, mode and warn_only)
 
 
-@replayable
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether `use_deterministic_algorithms` was set."""
     return setting[0].enabled
 
 
-@replayable
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether `use_deterministic_algorithms` was set with `warn_only`."""
     return setting[0].warn_only
@@ -73,14 +70,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     use_deterministic_algorithms(level > 0, warn_only=level == 1)
 
 
-@replayable
 def get_deterministic_debug_mode() -> int:
     """0 if `use_deterministic_algorithms` is off, 1 if it warns, 2 if it raises."""
     enabled, warn_only = setting[0]
     return 0 if not enabled else 1 if warn_only else 2
 
 
-@replayable
 def planned_threads() -> int:
     """The number of threads for which sums are divided; 0 for the present number."""
     return PLANNED if setting[0].enabled else 0

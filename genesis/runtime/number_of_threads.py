@@ -6,7 +6,6 @@ import functools
 import os
 
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
-from genesis.ir.replayable import replayable
 from genesis.runtime.system import available_processors
 
 MOST_WORKERS, _MOST_PER_PROCESSOR = 1024, 16
@@ -15,7 +14,6 @@ _SETTINGS = "GENESIS_NUM_THREADS", "OMP_NUM_THREADS"
 _threads: int | None = None
 
 
-@replayable
 def get_num_threads() -> int:
     """The number of workers that a launch may use: as set, else GENESIS_NUM_THREADS, OMP_NUM_THREADS or the processors.
 

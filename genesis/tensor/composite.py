@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 from genesis.ir.annotations import Arguments, Attributes, Tree
 from genesis.ir.dtypes import DType
-from genesis.ir.replayable import Described
+from genesis.ir.described import Described
 from genesis.runtime.devices import Device
 from genesis.tensor.handle import CallArguments, Tensor, attributes_of
 

@@ -9,7 +9,7 @@ from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, Modu
 from genesis.capture.guards.contents import CALLABLES, PLAIN, Contents
 from genesis.capture.guards.kinds import TUPLE_FIELD, is_librarys, slots_of, unknown_base
 from genesis.capture.guards.known_functions import Builtin
-from genesis.ir.replayable import Described
+from genesis.ir.described import Described
 from genesis.nn.members import Members
 from genesis.nn.module import Module
 from genesis.tensor.handle import Tensor

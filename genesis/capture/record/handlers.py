@@ -11,7 +11,6 @@ from types import FrameType
 from typing import Any
 
 from genesis.execution.flush import flush_all
-from genesis.ir.replayable import replayable
 from genesis.runtime.profile_hook import profile_hook
 from genesis.tracing.state import thread_state
 from genesis.tracing.trace import BUSY
@@ -26,7 +25,6 @@ def handlers_in_other_traces() -> Iterator[None]:
     """
     replaced: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
-    @replayable
     def in_other_traces(number: int, frame: FrameType | None) -> None:
         recorder, put_back = thread_state.recorder, profile_hook()
         opened = [trace for trace in thread_state.traces.values() if not trace.closed]

@@ -2,7 +2,7 @@
 
 Guards cover the names in code of the user, of layers and of the standard library. Anything else that the user's code calls must
 be known to be a function of its arguments: C functions and Python modules by `guards/known_functions.py`, functions of genesis
-by their marks (`replayable_modules.py`).
+by a table (`replayable.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from genesis.capture.guards.python_state import UNKNOWN
 from genesis.capture.record.computed_names import UNCERTAIN, passed
 from genesis.capture.record.origins import LIBRARY, origin_of, origins
 from genesis.capture.record.recorder import Recorder
-from genesis.capture.record.replayable_modules import is_replayable
+from genesis.capture.record.replayable import is_replayable
 from genesis.optim.lr_scheduler import LRScheduler
 from genesis.runtime.profile_hook import profile_hook
 from genesis.runtime.uninterrupted import is_of_handler
@@ -247,7 +247,7 @@ class Watch:
         elif isinstance(owner, GradScaler) and code.co_name in _SCALING:
             self._refuse("a GradScaler looks at gradients, for an overflow, and steps or does not")
         elif self._is_called_by_user(frame):
-            self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}, which is not marked as replayable")
+            self._refuse(f"it calls {code.co_name} of {frame.f_globals.get('__name__')}, which is not known to be replayable")
 
     def _is_called_by_user(self, frame: FrameType) -> bool:
         """Whether user code called a frame, directly or through the standard library."""

@@ -17,7 +17,7 @@ import pytest
 import genesis
 from genesis import nn, optim
 from genesis.capture.guards.opcodes import UNDERSTOOD, names_in
-from genesis.capture.record.replayable_modules import MODULES, PACKAGES, is_replayable
+from genesis.capture.record.replayable import FUNCTIONS, MODULES, PACKAGES, is_replayable
 from genesis.debug import explain
 from genesis.nn import functional as F
 
@@ -81,6 +81,16 @@ def test_the_tables_of_marked_modules_and_their_exceptions_name_what_exists(modu
     for one in map(importlib.import_module, names):
         exceptions = getattr(one, "NOT_REPLAYABLE", ())
         assert not exceptions or {*exceptions} <= names_of_functions(compile(inspect.getsource(one), "", "exec"))
+
+
+@pytest.mark.parametrize("module", FUNCTIONS)
+def test_single_functions_that_may_be_replayed_exist(module):
+    def qualnames(code):
+        within = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        return {code.co_qualname, *itertools.chain(*map(qualnames, within))}
+
+    known = qualnames(compile(inspect.getsource(importlib.import_module(module)), "", "exec"))
+    assert {*FUNCTIONS[module].split()} <= known
 
 
 def names_of_functions(code):
