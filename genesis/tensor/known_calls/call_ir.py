@@ -4,9 +4,10 @@
     thread %grad_enabled, %eager else ret ptr null      loads items of this thread's `%state`
     %t has base none, seen zero else ret i1 false       returns unless these are the attributes of a tensor
     %unset = set base root, seen zero of %t             sets attributes of a tensor; another number than 0 if one failed
+    %x = python %f(%a, %b)                              calls a Python function
     drop %a, %b                                         disowns
 
-A function that has %objects begins with loads of those that it names.
+A function that has %objects begins with loads of those that it names, and with the place for what it gives to Python.
 """
 
 from __future__ import annotations
@@ -79,16 +80,26 @@ def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
     def dropped(line: re.Match[str]) -> list[str]:
         return [f"  call void @disown(ptr {name})" for name in line[1].split(", ")]
 
+    def asked(line: re.Match[str]) -> list[str]:
+        found, function, given, otherwise = line.groups()
+        stores = [f"  store ptr {argument}, ptr %to.python[{k}]" for k, argument in enumerate(given.split(", "))]
+        call = f"@PyObject_Vectorcall(ptr {function}, ptr %to.python, i64 {len(stores)}, ptr null)"
+        return [*stores, f"  {found} = call ptr {call}{otherwise}"]
+
     def with_objects(function: str) -> str:
         named = {*re.findall(r"%([\w.]+)", function)}
         used = [f"{number} ptr {name}" for number, name in enumerate((*names, "object.new")) if name in named]
+        loads = f"  load %objects: {', '.join(used)}\n" if used else ""
+        most = max(map(int, re.findall(r"%to\.python\[(\d+)\]", function)), default=-1)
+        place = f"  %to.python = alloca [{most + 1} x ptr]\n" if most >= 0 else ""
         begins = r"  %objects = .+\n|^define [^{]*%objects[^{]*{\n(?:entry:\n)?"
-        return re.sub(begins, rf"\g<0>  load %objects: {', '.join(used)}\n" if used else r"\g<0>", function, count=1)
+        return re.sub(begins, rf"\g<0>{loads}{place}", function, count=1)
 
     text = PRESENT + functions
     for form, spelled in (
         (r"get (%.+) = (\w+)\.(.+) of (%\S+)", got), (r"thread (%.+) else (.+)", looked_up),
         (r"(%\S+) has (.+) else (.+)", compared), (r"(%\S+) = set (.+) of (%\S+)", assigned), (r"drop (.+)", dropped),
+        (r"(%\S+) = python (%\S+)\((.+?)\)(.*)", asked),
     ):
         text = re.sub(f"^  {form}$", lambda line: "\n".join(spelled(line)), text, flags=re.MULTILINE)  # noqa: B023
     text = "".join(map(with_objects, re.split("^(?=define )", text, flags=re.MULTILINE)))

@@ -36,7 +36,6 @@ define internal i1 @is_sole(ptr %objects, ptr %array, i32 %arrays) {
 ; What writes a number: 16 bytes of elements; for a draw (kind, factor, shift), its function of memory and the two numbers. None
 ; if Python has to write it, null with an error. Of -0.0, Python's cache knows 0.0.
 define internal ptr @pattern_for(ptr %objects, ptr %tensor, ptr %value) {
-  %asked = alloca [2 x ptr]
   %class = call ptr @class_of(ptr %value)
   if ptr %class == %tuple.class: %draw
   if ptr %class == %int.class or ptr %class == %bool.class: %ask
@@ -48,9 +47,7 @@ ask:
   %array = call ptr @present_array(ptr %objects, ptr %tensor) else %unknown
   get %node = Array.node of %array
   get %dtype = Node.dtype of %node
-  store ptr %value, ptr %asked
-  store ptr %dtype, ptr %asked[1]
-  %pattern = call ptr @PyObject_Vectorcall(ptr %element.pattern, ptr %asked, i64 2, ptr null)
+  %pattern = python %element.pattern(%value, %dtype)
   drop %array
   ret ptr %pattern
 draw:
@@ -103,7 +100,6 @@ define internal i1 @copied(ptr %objects, ptr %value, ptr %node, ptr %buffer, ptr
 
 ; Write a pattern or a draw, or without one the values of a tensor, into the memory of an array; whether that was done.
 define internal i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern) {
-  %numbers = alloca [4 x ptr]
   get %memory, %node = Array.memory, node of %array
   get %shape, %dtype = Node.shape, dtype of %node
   get %itemsize = DType.itemsize of %dtype
@@ -121,8 +117,7 @@ define internal i1 @put(ptr %objects, ptr %array, ptr %value, ptr %pattern) {
 draw:
   %factor = call ptr @PyTuple_GetItem(ptr %value, i64 1)
   %shift = call ptr @PyTuple_GetItem(ptr %value, i64 2)
-  call ptr @put_all(ptr %numbers, ptr %memory, ptr %factor, ptr %shift, ptr null)
-  %drawn = call ptr @PyObject_Vectorcall(ptr %pattern, ptr %numbers, i64 3, ptr null)
+  %drawn = python %pattern(%memory, %factor, %shift)
   drop %drawn
   %is.drawn = icmp eq ptr %drawn, %none
   if ptr %drawn != null: ret i1 %is.drawn

@@ -50,7 +50,6 @@ fail:
 ; position, argument). Meanwhile others may see all objects that the collector knows, so tokens lie on the stack until the last
 ; one is found: no tuple has empty places.
 define internal ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments) {
-  %others.given = alloca [4 x ptr]
   %is.list = icmp eq ptr %operation, %none
   %arguments.count = call i64 @PySequence_Size(ptr %arguments)
   if i64 %arguments.count slt 0: ret ptr null
@@ -99,8 +98,7 @@ put:
 other:
   %position = call ptr @PyLong_FromSsize_t(i64 %k) else %fail.argument
 ask:
-  %others.next = call ptr @put_all(ptr %others.given, ptr %trace, ptr %operation, ptr %position, ptr %argument)
-  %asked = call ptr @PyObject_Vectorcall(ptr %token, ptr %others.given, i64 4, ptr null)
+  %asked = python %token(%trace, %operation, %position, %argument)
   drop %position
   if ptr %asked == null: %fail.argument else %put
 

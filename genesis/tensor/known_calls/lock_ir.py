@@ -36,9 +36,7 @@ IF_NOT_DENSE = """
   %met = load ptr, ptr %error.at
   %met.traceback = load ptr, ptr %traceback.at
   load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes
-  %by.parts.given = alloca [4 x ptr]
-  %by.parts.end = call ptr @put_all(ptr %by.parts.given, ptr %met, ptr %operation, ptr %arguments, ptr %attributes)
-  %computed = call ptr @PyObject_Vectorcall(ptr %by.parts, ptr %by.parts.given, i64 4, ptr null)
+  %computed = python %by.parts(%met, %operation, %arguments, %attributes)
   drop %met.kind, %met, %met.traceback
   ret ptr %computed
 done:

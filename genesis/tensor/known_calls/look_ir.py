@@ -3,7 +3,6 @@
 LOOK = """
 ; Have an array's trace flushed by instructions that know it. Returns 1 if it was, 0 if Python has to, -1 with an error.
 define internal i64 @flushed(ptr %objects, ptr %array) {
-  %given = alloca ptr
   get %trace = Array.trace of %array
   %hooks = call i64 @PyList_Size(ptr %flush.hooks)
   if ptr %trace == %none or i64 %hooks != 0: ret i64 0
@@ -15,11 +14,10 @@ define internal i64 @flushed(ptr %objects, ptr %array) {
   unless ptr %done == %false and ptr %closed != %busy and %is.known: ret i64 0
   call void @own(ptr %trace)
   call void @own(ptr %replays)
-  store ptr %trace, ptr %given
   %count = call i64 @PyTuple_Size(ptr %replays)
   for %k = 0 slt %count:
   %replay = call ptr @PyTuple_GetItem(ptr %replays, i64 %k)
-  %answer = call ptr @PyObject_Vectorcall(ptr %replay, ptr %given, i64 1, ptr null)
+  %answer = python %replay(%trace)
   drop %answer
   %is.raised = icmp eq ptr %answer, null
   if %is.raised or ptr %answer == %none: %end

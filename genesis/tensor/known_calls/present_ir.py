@@ -10,16 +10,6 @@ define internal void @replace(ptr %at, ptr %object) alwaysinline {
   ret void
 }
 
-; Store four objects, as arguments of a function; returns the place for the next one.
-define internal ptr @put_all(ptr %at, ptr %first, ptr %second, ptr %third, ptr %fourth) alwaysinline {
-  %next = getelementptr ptr, ptr %at, i64 4
-  store ptr %first, ptr %at
-  store ptr %second, ptr %at[1]
-  store ptr %third, ptr %at[2]
-  store ptr %fourth, ptr %at[3]
-  ret ptr %next
-}
-
 ; Whether an attribute of a tensor is an object; false where it has none.
 define internal i1 @has(ptr %tensor, ptr %name, ptr %wanted) {
   %found = call ptr @PyObject_GetAttr(ptr %tensor, ptr %name)

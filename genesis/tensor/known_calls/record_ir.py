@@ -60,7 +60,6 @@ no:
 define internal ptr @record(
   ptr %objects, ptr %trace, ptr %mode, ptr %grad, ptr %given, ptr %code, ptr %offset, ptr %scope
 ) {
-  %continued = alloca [8 x ptr]
   load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes, 3 ptr bare
   %key = call ptr @tuple_of_tokens(ptr %objects, ptr %trace, ptr %mode, ptr %operation, ptr %arguments) else ret ptr null
   get %closed = Trace.closed of %trace
@@ -94,8 +93,7 @@ append:
   drop %line
   if i32 %unlisted != 0: %fail.result
   unless %are.checked: %hand
-  %checked = call ptr @put_all(ptr %continued, ptr %trace, ptr %operation, ptr %arguments, ptr %attributes)
-  %answer = call ptr @PyObject_Vectorcall(ptr %refuse.elements, ptr %continued, i64 4, ptr null)
+  %answer = python %refuse.elements(%trace, %operation, %arguments, %attributes)
   drop %answer
   if ptr %answer == null: %fail.result
 hand:
@@ -111,9 +109,7 @@ done:
   ret ptr %made
 
 go.on:
-  %continued.next = call ptr @put_all(ptr %continued, ptr %trace, ptr %key, ptr %operation, ptr %arguments)
-  %continued.last = call ptr @put_all(ptr %continued.next, ptr %attributes, ptr %bare, ptr %code, ptr %offset)
-  %gone.on = call ptr @PyObject_Vectorcall(ptr %continue.call, ptr %continued, i64 8, ptr null)
+  %gone.on = python %continue.call(%trace, %key, %operation, %arguments, %attributes, %bare, %code, %offset)
   drop %key
   ret ptr %gone.on
 fail.result:

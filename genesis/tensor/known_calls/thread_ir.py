@@ -4,9 +4,7 @@ THREAD = """
 ; The code object of the nearest caller outside genesis, and its instruction, as `user_line` finds them.
 define internal ptr @user_line(ptr %objects, ptr %offset.at) {
 entry:
-  %depth.at = alloca ptr
-  store ptr %number.one, ptr %depth.at
-  %nearest = call ptr @PyObject_Vectorcall(ptr %get.frame, ptr %depth.at, i64 1, ptr null)
+  %nearest = python %get.frame(%number.one)
   if ptr %nearest != null: %look.at
   call void @PyErr_Clear()
   call void @own(ptr %none)
@@ -59,7 +57,6 @@ both:
 ; The call in the thread's open trace. Python records it for `genesis.compile`, and where the thread has several devices.
 define internal ptr @call_in_thread(ptr %objects, ptr %given) {
   %offset.at = alloca ptr
-  %ended = alloca [4 x ptr]
   %operation = load ptr, ptr %given
   thread %recorder, %multi_device, %grad_enabled, %trace, %scope else ret ptr null
   if ptr %recorder == %none and ptr %multi_device == %false: %look
@@ -105,8 +102,7 @@ weigh:
   %is.heavy = call i32 @PyObject_RichCompareBool(ptr %weight, ptr %limit, i32 4)
   if i32 %is.heavy == 0: %leave
 long:
-  %ended.next = call ptr @put_all(ptr %ended, ptr %entered, ptr %operation, ptr %code.held, ptr %offset.held)
-  %flushed = call ptr @PyObject_Vectorcall(ptr %flush.long, ptr %ended, i64 4, ptr null)
+  %flushed = python %flush.long(%entered, %operation, %code.held, %offset.held)
   drop %flushed
   if ptr %flushed != null: %leave
 drop:

@@ -52,11 +52,9 @@ define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr 
 
 ; The layout of a tensor in its root; null, perhaps without an error, unless it is that of its memory, and it is a plain view.
 define internal ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout) {
-  %shape.at = alloca ptr
   if ptr %base == %none: %root else %view
 root:
-  store ptr %shape, ptr %shape.at
-  %whole = call ptr @PyObject_Vectorcall(ptr %contiguous.layout, ptr %shape.at, i64 1, ptr null)
+  %whole = python %contiguous.layout(%shape)
   br label %found
 view:
   %tensor has detached false, versions none, element_map none else ret ptr null
@@ -110,7 +108,9 @@ define internal ptr @view(ptr %objects, ptr %given) {
   drop %layout
   if ptr %at == null: %unknown else %put
 put:
-  %next = call ptr @put_all(ptr %asked, ptr %name, ptr %at, ptr %dtype, ptr null)
+  store ptr %name, ptr %asked
+  store ptr %at, ptr %asked[1]
+  store ptr %dtype, ptr %asked[2]
   for %k = 0 ult %count:
   %argument = call ptr @PyTuple_GetItem(ptr %arguments, i64 %k)
   %place = add i64 %k, 3
