@@ -10,8 +10,8 @@ from genesis.distributions.utils import Formula, Operand, all_rightmost, finfo, 
 from genesis.functions.creation import full
 from genesis.functions.methods.table import functions_of
 from genesis.functions.selection import where
-from genesis.ir.dtypes import bool_
 from genesis.ir.described import Described
+from genesis.ir.dtypes import bool_
 from genesis.linalg import cholesky_ex, eigvalsh
 from genesis.tensor.handle import Tensor
 

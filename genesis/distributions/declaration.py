@@ -23,8 +23,8 @@ from genesis.distributions import constraints
 from genesis.distributions.constraints import OF_NUMBERS, Constraint, is_dependent
 from genesis.distributions.utils import Number, Operand, as_tensors, derived, formula, joint_shape
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.made_methods import made_initializer
 from genesis.ir.described import Described
+from genesis.ir.made_methods import made_initializer
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
 from genesis.tracing.recording_hooks import reads_forbidden

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, ClassVar, Self, SupportsIndex
 
 from genesis.ir.annotations import Arguments, Attributes, Tree
-from genesis.ir.dtypes import DType
 from genesis.ir.described import Described
+from genesis.ir.dtypes import DType
 from genesis.runtime.devices import Device
 from genesis.tensor.handle import CallArguments, Tensor, attributes_of
 
