@@ -16,3 +16,16 @@ def _examples_have_the_library(doctest_namespace):
     import genesis
 
     doctest_namespace.update(genesis=genesis, bool=bool, float=float, int=int)
+
+
+@pytest.fixture(autouse=True)
+def _examples_of_distributed_functions_have_a_group(request):
+    module = request.node.name.removeprefix("genesis.distributed.")
+    if not isinstance(request.node, pytest.DoctestItem) or module == request.node.name or module.startswith("initialization."):
+        yield
+        return
+    import genesis
+
+    genesis.distributed.init_process_group()
+    yield
+    genesis.distributed.destroy_process_group()

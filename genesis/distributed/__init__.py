@@ -9,6 +9,8 @@ no communication, unless processes meet at an address. `init_process_group` load
 >>> x, genesis.distributed.get_world_size()
 (tensor([1., 2.]), 1)
 >>> genesis.distributed.destroy_process_group()
+
+The examples of functions leave out the first line and the last one.
 """
 
 from genesis.distributed import checkpoint, communication_hooks, fsdp, futures, nn, optim, pipelining, tensor

@@ -47,12 +47,10 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_
 
     Returns a Work with `async_op`, otherwise, and on ranks outside of the group, None.
 
-    >>> genesis.distributed.init_process_group()
     >>> x = genesis.tensor([1.0, 2.0])
     >>> genesis.distributed.all_reduce(x, op=genesis.distributed.ReduceOp.AVG)
     >>> x
     tensor([1., 2.])
-    >>> genesis.distributed.destroy_process_group()
     """
     return _in_place(tensor, group, async_op, rows.all_reduce, str(op))
 

@@ -58,10 +58,8 @@ class GradBucket:
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future:
     """The average, as without a hook.
 
-    >>> genesis.distributed.init_process_group()
     >>> model = genesis.distributed.DistributedDataParallel(genesis.nn.Linear(2, 1))
     >>> model.register_comm_hook(None, genesis.distributed.communication_hooks.allreduce_hook)
-    >>> genesis.distributed.destroy_process_group()
     """
     return resolved(all_reduce(bucket.buffer(), "avg", process_group))
 

@@ -55,12 +55,10 @@ class DistributedDataParallel(Module):
     The loss of a rank is the mean over its part of the batch; with parts of equal length the averaged gradient is that of the
     whole batch. `autograd.grad` returns this rank's own gradients.
 
-    >>> genesis.distributed.init_process_group()
     >>> model = genesis.distributed.DistributedDataParallel(genesis.nn.Linear(3, 2))
     >>> model(genesis.ones(4, 3)).sum().backward()
     >>> model.module.bias.grad
     tensor([4., 4.])
-    >>> genesis.distributed.destroy_process_group()
     """
 
     def __init__(

@@ -23,11 +23,9 @@ def init_device_mesh(device_type: str, mesh_shape: Sequence[int], *, mesh_dim_na
     It calls `init_process_group` if necessary, with "nccl" for "cuda". Raises ValueError for a device without communication,
     and for a shape with another number of ranks.
 
-    >>> genesis.distributed.init_process_group()
     >>> mesh = genesis.distributed.init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "tensor"))
     >>> mesh["tensor"].size(), mesh.get_coordinate()
     (1, [0, 0])
-    >>> genesis.distributed.destroy_process_group()
     """
     if not is_initialized():
         init_process_group("nccl" if device_type == "cuda" else None)

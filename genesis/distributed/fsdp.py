@@ -137,14 +137,12 @@ def fully_shard(
 
     Raises ValueError for 0-d parameters, modules that are already sharded and another `reshard_after_forward`.
 
-    >>> genesis.distributed.init_process_group()
     >>> model = genesis.nn.Sequential(genesis.nn.Linear(3, 4), genesis.nn.Linear(4, 2))
     >>> for layer in model:
     ...     layer = genesis.distributed.fsdp.fully_shard(layer)
     >>> model = genesis.distributed.fsdp.fully_shard(model)
     >>> type(model[0]).__name__, model(genesis.ones(1, 3)).shape
     ('FSDPLinear', (1, 2))
-    >>> genesis.distributed.destroy_process_group()
     """
     if not isinstance(module, Module):
         raise ArgumentTypeError(f"fully_shard: want a module, got {type(module).__name__} {module!r:.40}")

@@ -56,11 +56,9 @@ class FullyShardedDataParallel(Module):
     Names of parameters and state dicts are those of the module. Raises ValueError for other strategies if there is more than
     one rank.
 
-    >>> genesis.distributed.init_process_group()
     >>> model = genesis.distributed.FullyShardedDataParallel(genesis.nn.Linear(3, 2))
     >>> list(model.state_dict()), model(genesis.ones(1, 3)).shape
     (['weight', 'bias'], (1, 2))
-    >>> genesis.distributed.destroy_process_group()
     """
 
     def __init__(

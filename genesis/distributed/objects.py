@@ -24,12 +24,10 @@ from genesis.tracing.recording_hooks import refuse
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Fill `object_list` with all ranks' objects. They are pickled: all ranks must be trusted.
 
-    >>> genesis.distributed.init_process_group()
     >>> found = [None]
     >>> genesis.distributed.all_gather_object(found, {"rank": 0})
     >>> found
     [{'rank': 0}]
-    >>> genesis.distributed.destroy_process_group()
     """
     if (own := _ready("all_gather_object", group)) is not None:
         check_count("all_gather_object", object_list, own)

@@ -37,14 +37,12 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     Raises TypeError for a class that overrides `step`.
 
-    >>> genesis.distributed.init_process_group()
     >>> weight = genesis.nn.Parameter(genesis.ones(2))
     >>> optimizer = genesis.distributed.optim.ZeroRedundancyOptimizer([weight], genesis.optim.SGD, lr=0.5)
     >>> weight.sum().backward()
     >>> optimizer.step()
     >>> weight.tolist()
     [0.5, 0.5]
-    >>> genesis.distributed.destroy_process_group()
     """
 
     def __init__(

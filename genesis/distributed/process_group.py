@@ -87,7 +87,7 @@ def is_initialized() -> bool:
     """Whether `init_process_group` has been called and not undone.
 
     >>> genesis.distributed.is_initialized()
-    False
+    True
     """
     return JOB.group is not None
 

@@ -78,10 +78,8 @@ def new_subgroups(
     All ranks of the job must call it. Groups of other ranks are NON_GROUP_MEMBER. Raises ValueError if the size does not divide
     the number of ranks.
 
-    >>> genesis.distributed.init_process_group()
     >>> genesis.distributed.new_subgroups(1)[0]
     ProcessGroup(ranks=[0])
-    >>> genesis.distributed.destroy_process_group()
     """
     ranks = get_process_group_ranks(group)
     if group_size is None and not device_count():

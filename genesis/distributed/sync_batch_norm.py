@@ -25,11 +25,9 @@ class SyncBatchNorm(OneProcess):
     Args:
         process_group: the ranks; by default all. The other arguments are BatchNorm's.
 
-    >>> genesis.distributed.init_process_group()
     >>> genesis.distributed.SyncBatchNorm(1)(genesis.tensor([[1.0], [3.0]])).detach()
     tensor([[-1.0000],
             [ 1.0000]])
-    >>> genesis.distributed.destroy_process_group()
     """
 
     def forward(self, input: Tensor) -> Tensor:

@@ -42,14 +42,12 @@ def save(
     not write its file within the group's timeout.
 
     >>> import tempfile
-    >>> genesis.distributed.init_process_group()
     >>> weight, folder = genesis.ones(3), tempfile.mkdtemp()
     >>> genesis.distributed.checkpoint.save({"weight": weight, "step": 5}, checkpoint_id=folder)
     >>> state = {"weight": genesis.zeros(3), "step": 0}
     >>> genesis.distributed.checkpoint.load(state, checkpoint_id=folder)
     >>> state
     {'weight': tensor([1., 1., 1.]), 'step': 5}
-    >>> genesis.distributed.destroy_process_group()
     """
     where = _directory(checkpoint_id, storage_writer, planner)
     _begin(state_dict, where, process_group, no_dist, is_copied=False).write()

@@ -23,12 +23,10 @@ from genesis.tracing.state import thread_state
 def all_reduce(tensor: Tensor, op: str = "sum", group: Any = None) -> Tensor:
     """The sum (or another reduction) of all ranks' tensors, on every rank. Gradients flow through "sum" and "avg".
 
-    >>> genesis.distributed.init_process_group()
     >>> x = genesis.ones(2, requires_grad=True)
     >>> genesis.distributed.nn.functional.all_reduce(x * 3).sum().backward()
     >>> x.grad
     tensor([3., 3.])
-    >>> genesis.distributed.destroy_process_group()
     """
     return collective(rows.all_reduce, tensor, str(op), group_of(group).number)
 

@@ -133,13 +133,11 @@ class ScheduleGPipe(_Schedule):
     __doc__ = f"""All micro-batches forward, then all backward: a stage holds what backward reads of all of them.
 
     {_Schedule.__doc__}
-    >>> genesis.distributed.init_process_group()
     >>> layer = genesis.nn.Linear(3, 1)
     >>> stage = genesis.distributed.pipelining.PipelineStage(layer, 0, 1)
     >>> schedule = genesis.distributed.pipelining.ScheduleGPipe(stage, 2, genesis.nn.functional.mse_loss)
     >>> schedule.step(genesis.ones(4, 3), target=genesis.zeros(4, 1)).shape, layer.weight.grad.shape
     ((4, 1), (1, 3))
-    >>> genesis.distributed.destroy_process_group()
     """
 
     def _ahead(self, stages: int) -> int:
@@ -150,14 +148,12 @@ class Schedule1F1B(_Schedule):
     __doc__ = f"""Forwards and backwards in turn: a stage holds what backward reads of as many micro-batches as stages are left.
 
     {_Schedule.__doc__}
-    >>> genesis.distributed.init_process_group()
     >>> stage = genesis.distributed.pipelining.PipelineStage(genesis.nn.Linear(3, 1), 0, 1)
     >>> losses = []
     >>> schedule = genesis.distributed.pipelining.Schedule1F1B(stage, 4, genesis.nn.functional.mse_loss)
     >>> outputs = schedule.step(genesis.ones(4, 3), target=genesis.zeros(4, 1), losses=losses)
     >>> len(losses)
     4
-    >>> genesis.distributed.destroy_process_group()
     """
 
     def _ahead(self, stages: int) -> int:

@@ -31,11 +31,9 @@ class PipelineStage:
 
     Raises ValueError for a group of another number of ranks, another rank's stage and another device.
 
-    >>> genesis.distributed.init_process_group()
     >>> stage = genesis.distributed.pipelining.PipelineStage(genesis.nn.Linear(3, 2), 0, 1)
     >>> stage.is_first, stage.is_last
     (True, True)
-    >>> genesis.distributed.destroy_process_group()
     """
 
     def __init__(self, submodule: Module, stage_index: int, num_stages: int, device: Any = "cpu", *, group: Any = None) -> None:

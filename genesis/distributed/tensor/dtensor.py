@@ -50,13 +50,11 @@ class DTensor(CompositeTensor):
     It computes as a tensor: each rank its part, after redistributing operands where it must. Gradients are DTensors.
     `to_local()` is this rank's part, `full_tensor()` the whole.
 
-    >>> genesis.distributed.init_process_group()
     >>> mesh = genesis.distributed.init_device_mesh("cpu", (1,))
     >>> x = genesis.distributed.tensor.distribute_tensor(genesis.arange(4.0), mesh, [genesis.distributed.tensor.Shard(0)])
     >>> y = (x * 2).sum()
     >>> y.placements, y.full_tensor()
     ((Partial(sum),), tensor(12.))
-    >>> genesis.distributed.destroy_process_group()
     """
 
     parts: ClassVar[tuple[str, ...]] = ("_local_tensor",)

@@ -185,13 +185,11 @@ def parallelize_module(
 
     Raises ValueError for a mesh of more axes, and for a path without a module.
 
-    >>> genesis.distributed.init_process_group()
     >>> from genesis.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
     >>> network = genesis.nn.Sequential(genesis.nn.Linear(2, 8), genesis.nn.ReLU(), genesis.nn.Linear(8, 2))
     >>> network = parallelize_module(network, None, {"0": ColwiseParallel(), "2": RowwiseParallel()})
     >>> network(genesis.ones(3, 2)).shape
     (3, 2)
-    >>> genesis.distributed.destroy_process_group()
     """
     mesh = device_mesh or init_device_mesh("cpu", (world().size(),))
     if mesh.ndim != 1:
@@ -219,12 +217,10 @@ def distribute_module(
         input_fn: called before each forward, as `input_fn(module, inputs, device_mesh)`, returns the inputs.
         output_fn: called after each forward, as `output_fn(module, outputs, device_mesh)`, returns the outputs.
 
-    >>> genesis.distributed.init_process_group()
     >>> mesh = genesis.distributed.init_device_mesh("cpu", (1,))
     >>> layer = genesis.distributed.tensor.distribute_module(genesis.nn.Linear(2, 3), mesh)
     >>> layer.weight.placements
     (Replicate(),)
-    >>> genesis.distributed.destroy_process_group()
     """
     whole = [Replicate()] * device_mesh.ndim
     for name, each in module.named_modules():
