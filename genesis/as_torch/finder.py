@@ -101,8 +101,13 @@ class Door(ModuleType):
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Replace an exported name, also where genesis itself looks it up: layers then call the user's function."""
+        """Replace an exported name, also where genesis itself looks it up: layers then call the user's function.
+
+        Importing a submodule keeps a name that PyTorch's package binds to something else: `autograd.gradcheck` is a function.
+        """
         shown = vars(self).get(name, ABSENT)
+        if isinstance(value, Door) and not isinstance(shown, Door) and shown is not ABSENT:
+            return
         for source in source_of(self.__name__) if shown is not ABSENT else ():
             if isinstance(source, ModuleType) and vars(source).get(name, ABSENT) is shown:
                 setattr(source, name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import count, groupby, takewhile
 from typing import Any, Generic, Self, TypeVar
@@ -177,10 +178,14 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Tensor]) -> Self:
-        """Add parameters at the end."""
+        """Add parameters at the end. Raises TypeError for a single one."""
+        if isinstance(values, Tensor):
+            raise TypeError("ParameterList: is extended by an iterable of parameters, got one; want append(parameter)")
         for value in values:
             self.append(value)
         return self
+
+    def __iadd__(self, values: Iterable[Tensor]) -> Self: return self.extend(values)
 
     def extra_repr(self) -> str:
         return "\n".join([f"  ({index}): {_described(value)}" for index, value in enumerate(self)])
@@ -215,7 +220,7 @@ class _Named(Module, Generic[Held]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         value = self._admitted(value)
-        if hasattr(type(self), name) or "." in name:
+        if not name or hasattr(type(self), name) or "." in name:
             raise KeyError(f"{type(self).__name__}: {name!r} cannot name a {self._what}; want no attribute's name, and no dot")
         setattr(self, name, value)
 
@@ -304,8 +309,9 @@ class ParameterDict(_Named[Parameter]):
             self.update(parameters)
 
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
-        """Add parameters; they replace those of the same names."""
-        for name, value in dict(parameters).items():
+        """Add parameters; they replace those of the same names. Those of a plain mapping are added in the order of names."""
+        ordered = isinstance(parameters, OrderedDict | ParameterDict) or not isinstance(parameters, Mapping)
+        for name, value in dict(parameters).items() if ordered else sorted(parameters.items()):
             self[name] = value
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -340,11 +346,15 @@ class ParameterDict(_Named[Parameter]):
 
     def copy(self) -> ParameterDict:
         """A copy with the same parameters."""
-        return ParameterDict(self.items())
+        return ParameterDict([*self.items()])
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """Another with these names, each of them a parameter of `default`'s value."""
-        return ParameterDict({name: default for name in keys})
+        return ParameterDict([(name, default) for name in keys])
 
-    def __or__(self, other: ParameterDict) -> ParameterDict:
-        return ParameterDict({**self._held(), **other._held()})
+    def __reversed__(self) -> Iterator[str]: return reversed(self.keys())
+    def __or__(self, other: ParameterDict) -> ParameterDict: return self.copy().__ior__(other)
+
+    def __ior__(self, other: ParameterDict | Mapping[str, Tensor]) -> Self:
+        self.update(other)
+        return self

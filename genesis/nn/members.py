@@ -205,7 +205,12 @@ def check_kind(table: str | None, name: str, value: object) -> None:
 
 
 def check_name(module: Any, name: str, what: str, kind: type | None) -> None:
-    """Raise KeyError for a name that a path cannot contain, or one taken or reserved by an attribute of another kind."""
+    """Raise KeyError for a name that a path cannot contain, or one taken or reserved by an attribute of another kind.
+
+    TypeError for a name that is no text.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"{what} name is {name!r:.40}; want a str, one part of a path")
     if not name or "." in name:
         raise KeyError(f"{what} name {name!r} is empty or has a '.'; want one part of a path")
     there = vars(module).get(name)

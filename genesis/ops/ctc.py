@@ -168,8 +168,8 @@ def ctc_loss(
         raise ValueError(f"ctc_loss: targets {targets.dtype.name} {targets.shape}; want ints, ({n}, s) or their concatenation")
     lengths = []
     for name, given in (("input", input_lengths), ("target", target_lengths)):
-        if given.shape != (n,) and (batch or given.shape):
-            raise ValueError(f"ctc_loss: {name}_lengths have shape {given.shape}; want ({n},)")
+        if (given.shape != (n,) and (batch or given.shape)) or given.dtype.is_floating_point:
+            raise ValueError(f"ctc_loss: {name}_lengths {given.dtype.name} {given.shape}; want ints, ({n},)")
         lengths.append(reshape_value(cast(given, int64), (n,)))
     limits = time, targets.shape[-1], classes
     attrs = {"blank": blank, "concatenated": targets.ndim == 1, "zero_infinity": zero_infinity, "limits": limits}

@@ -84,7 +84,7 @@ def test_ctc_of_examples_at_once_is_that_of_each():
 @pytest.mark.parametrize(("change", "error", "message"), [
     ({"blank": 5}, ValueError, "blank is 5; want 0 to 4"),
     ({"targets": genesis.ones(4, 3)}, ValueError, r"targets float32 \(4, 3\); want ints, \(4, s\)"),
-    ({"input_lengths": [7, 7]}, ValueError, r"input_lengths have shape \(2,\); want \(4,\)"),
+    ({"input_lengths": [7, 7]}, ValueError, r"input_lengths int64 \(2,\); want ints, \(4,\)"),
     ({"input_lengths": [7, 7, 7, 8]}, ValueError, "input_lengths has 8; want 0 to 7"),
     ({"target_lengths": [1, 2, 3, 4]}, ValueError, "target_lengths has 4; want 0 to 3"),
     ({"targets": genesis.ones(5).long()}, ValueError, "5 targets; want 8, the sum of target_lengths"),

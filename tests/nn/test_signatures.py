@@ -50,6 +50,23 @@ def test_dictionaries_of_parameters(lib):
 
 
 @BOTH
+def test_containers_are_extended_in_place_and_reject_what_they_cannot_hold(lib):
+    made = lib.nn.ParameterDict({"b": lib.zeros(1), "a": lib.zeros(2)})
+    made |= {"d": lib.zeros(1), "c": lib.zeros(1)}
+    made.update([("f", lib.zeros(1)), ("e", lib.zeros(1))])
+    assert [*made] == ["a", "b", "c", "d", "f", "e"] == [*reversed([*reversed(made)])]
+    listed = lib.nn.ParameterList([lib.ones(1)])
+    listed += [lib.ones(2)]
+    assert len(listed) == 2
+    with pytest.raises(TypeError):
+        listed.extend(lib.ones(3))
+    with pytest.raises(TypeError):
+        listed.add_module(None, lib.nn.ReLU())
+    with pytest.raises(KeyError):
+        lib.nn.ModuleDict()[""] = lib.nn.ReLU()
+
+
+@BOTH
 def test_first_values_and_devices(lib):
     assert lib.nn.init.constant_(lib.empty(2), val=3.0).tolist() == [3, 3]
     assert lib.nn.Bilinear(2, 3, 4, device="cpu", dtype=lib.float64).bias.dtype == lib.float64

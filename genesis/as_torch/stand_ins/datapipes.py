@@ -8,7 +8,7 @@ from typing import Any
 
 from genesis.as_torch.stand_ins.compiler import returned
 from genesis.as_torch.stand_ins.settings import no_effect
-from genesis.utils.data import Dataset, IterableDataset
+from genesis.utils.data.dataset import Dataset, IterableDataset, Sample
 from genesis.utils.data.loader import DataLoader
 
 argument_validation = runtime_validation = returned
@@ -38,7 +38,7 @@ class DataChunk(list[Any]):
         return iter(self)
 
 
-class IterDataPipe(IterableDataset):
+class IterDataPipe(IterableDataset[Sample]):
     """An iterable dataset with functions that return derived datasets.
 
     >>> class Numbers(IterDataPipe):
@@ -97,7 +97,7 @@ def _shuffled(samples: Iterator[Any], size: int) -> Iterator[Any]:
     yield from buffered
 
 
-class MapDataPipe(Dataset):
+class MapDataPipe(Dataset[Sample]):
     """An indexed dataset with a function that returns a derived dataset."""
 
     def map(self, fn: Callable[[Any], Any]) -> MapDataPipe:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -151,6 +151,7 @@ def pad_sequence(
     tensor([[1, 2, 3],
             [4, 0, 0]])
     """
+    sequences = [*sequences] if isinstance(sequences, Iterable) else []
     if not sequences or padding_side not in ("right", "left"):
         raise ArgumentError(f"pad_sequence: {len(sequences)} sequences, padded {padding_side}; want some, 'right' or 'left'")
     if any(s.shape[1:] != sequences[0].shape[1:] for s in sequences):

@@ -8,12 +8,12 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic
 
 from genesis.ir.annotations import Tree
 from genesis.runtime.rng import Generator
 from genesis.utils.data.collate import default_collate, default_convert, gathered
-from genesis.utils.data.dataset import IterableDataset
+from genesis.utils.data.dataset import IterableDataset, Sample
 from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, seed_of
 from genesis.utils.data.workers import (
     END, Batch, Context, Fetch, ProcessWorker, Task, ThreadWorker, Worker, WorkerInfo, end, get_worker_info, here, prefetched,
@@ -79,7 +79,7 @@ class Fetching:
         return next_batch
 
 
-class DataLoader:
+class DataLoader(Generic[Sample]):
     """The samples of a dataset in batches; each `for` loop over it is one pass.
 
     Args:
