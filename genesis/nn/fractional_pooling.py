@@ -33,8 +33,8 @@ def _ratios(name: str, given: Ratios, axes: int) -> tuple[float, ...]:
 def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
     """(n, c, count): the window starts along one axis, from a random number in [0, 1) per plane, `sample` (n, c)."""
     last = sample.new_full((*sample.shape, 1), extent - size).to(int64)
-    if count == 1:
-        return last
+    if count < 2:
+        return last[..., :count]
     step = (extent - size) / (count - 1)
     windows = arange(count - 1, dtype=sample.dtype, device=sample.device)
     found = ((windows + sample.unsqueeze(-1)) * step).trunc() - (sample.unsqueeze(-1) * step).trunc()
@@ -44,12 +44,12 @@ def _starts(sample: Tensor, extent: int, count: int, size: int) -> Tensor:
 def _counts(name: str, plane: Shape, sizes: Shape, output_size: PerAxis | None, output_ratio: Ratios | None) -> Shape:
     """The number of windows along each axis."""
     if output_size is not None:
-        counts = per_axis(name, "output_size", output_size, len(plane))
+        counts = per_axis(name, "output_size", output_size, len(plane), 0)
     elif output_ratio is not None:
         counts = tuple(int(n * ratio) for n, ratio in zip(plane, _ratios(name, output_ratio, len(plane)), strict=True))
     else:
         raise ValueError(f"{name}: wants output_size or output_ratio")
-    if any(count < 1 or count + size - 1 > n for count, size, n in zip(counts, sizes, plane, strict=True)):
+    if any(count + size - 1 > n for count, size, n in zip(counts, sizes, plane, strict=True)):
         raise ValueError(f"{name}: {counts} windows of {sizes} do not fit {plane}")
     return counts
 
@@ -137,7 +137,7 @@ class _FractionalMaxPool(Family):
         self.kernel_size = per_axis(name, "kernel_size", kernel_size, axes)
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else per_axis(name, "output_size", output_size, axes)
+        self.output_size = None if output_size is None else per_axis(name, "output_size", output_size, axes, 0)
         self.output_ratio = None if output_ratio is None else _ratios(name, output_ratio, axes)
 
     def forward(self, input: Tensor) -> Any:

@@ -157,7 +157,7 @@ def gather(input: Value, dim: int, index: Value) -> Value:
             [4, 3]])
     """
     if not numel(index.shape):  # its number of axes does not matter
-        return expand(input.graph.constant(0, input.dtype), index.shape)
+        return reshape_value(slice_value(reshape_value(input, (numel(input.shape),)), 0, 0, 0), index.shape)
     axis, checked = _checked("gather", *_with_axes(input, dim, index))
     elements = gather_value(_with_axis(input), checked, axis)
     return elements if index.ndim else reshape_value(elements, ())
