@@ -30,7 +30,7 @@ def test_imports_find_genesis_and_print_as_pytorch(tmp_path):
         """
         import sys
         import torch, torch.nn as nn, torch.nn.functional as F
-        import torch.utils.data.distributed, torch.utils.tensorboard
+        import torch.utils.data.distributed, torch.utils.tensorboard, torch.autograd.gradcheck
         from torch import Tensor
         from torch.utils.data import DataLoader, TensorDataset
         from torch.nn.modules.utils import _pair
@@ -44,6 +44,7 @@ def test_imports_find_genesis_and_print_as_pytorch(tmp_path):
         print(torch.zeros(1, dtype=torch.float64), torch.empty(0, 2))
         print(isinstance(x, torch.FloatTensor), isinstance(x, torch.LongTensor), isinstance(x, Tensor))
         print(torch.FloatTensor(2, 3).shape, torch.LongTensor([1, 2]))
+        print(callable(torch.autograd.gradcheck), DataLoader[int] is not DataLoader, torch.utils.data.IterDataPipe[int] is not None)
         print(_pair(3), sys.argv[1:], x.reshape(x.size()).expand(x.shape).view(x.shape[0], -1).shape)
         print(issubclass(torch.optim.lr_scheduler.StepLR, _LRScheduler))
         """, "--lr", "0.1", tmp_path=tmp_path)
@@ -52,7 +53,7 @@ def test_imports_find_genesis_and_print_as_pytorch(tmp_path):
         "True True True", f"{version} {version}",
         "torch.float32 torch.Size([2, 3]) torch.Size([2, 3]) torch.Size([3]) 6 torch.FloatTensor True",
         "tensor([0.], dtype=torch.float64) tensor([], size=(0, 2))", "True False True",
-        "torch.Size([2, 3]) tensor([1, 2])", "(3, 3) ['--lr', '0.1'] torch.Size([2, 3])", "True",
+        "torch.Size([2, 3]) tensor([1, 2])", "True True True", "(3, 3) ['--lr', '0.1'] torch.Size([2, 3])", "True",
     ]
 
 

@@ -67,6 +67,24 @@ def test_containers_are_extended_in_place_and_reject_what_they_cannot_hold(lib):
 
 
 @BOTH
+def test_batches_and_outputs_without_elements_have_gradients(lib):
+    empty, x = (lib.ones(*shape, requires_grad=True) for shape in ((0, 2, 8, 8), (1, 2, 8, 8)))
+    pooled = (lib.nn.functional.fractional_max_pool2d(empty, 2, output_size=4), lib.nn.FractionalMaxPool2d(2, (0, 3))(x))
+    assert [y.shape for y in pooled] == [(0, 2, 4, 4), (1, 2, 0, 3)] and all(y.requires_grad for y in pooled)
+    x.gather(1, lib.zeros(0, 2, 8, 8, dtype=lib.int64)).sum().backward()
+    assert not x.grad.any()
+
+
+@BOTH
+def test_sequences_to_pad_are_a_tensors_rows_or_any_iterable(lib):
+    pad = lib.nn.utils.rnn.pad_sequence
+    assert pad(lib.arange(6).reshape(3, 2)).tolist() == [[0, 2, 4], [1, 3, 5]]
+    assert pad(lib.ones(n) for n in (2, 1)).tolist() == [[1, 1], [1, 0]]
+    with pytest.raises(RuntimeError):
+        pad(5)
+
+
+@BOTH
 def test_first_values_and_devices(lib):
     assert lib.nn.init.constant_(lib.empty(2), val=3.0).tolist() == [3, 3]
     assert lib.nn.Bilinear(2, 3, 4, device="cpu", dtype=lib.float64).bias.dtype == lib.float64
