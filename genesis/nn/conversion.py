@@ -27,18 +27,18 @@ class Convertible:
         def children(self) -> Iterator[Convertible]: ...
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`.
+        """Convert floating and complex parameters and buffers (see `Tensor.to`): `to(genesis.float64)`, `to("cpu")`.
 
-        Raises TypeError for a dtype that is not floating.
+        Raises TypeError for another dtype.
         """
         for dtype in (*args, *kwargs.values()):
-            if isinstance(dtype, DType) and not dtype.is_floating_point:
-                raise TypeError(f"to: a module's parameters stay floating; {dtype.name} is not")
+            if isinstance(dtype, DType) and not (dtype.is_floating_point or dtype.is_complex):
+                raise TypeError(f"to: a module's parameters stay floating or complex; {dtype.name} is neither")
         others = [a for a in args if not isinstance(a, DType)]
         options = {name: value for name, value in kwargs.items() if not isinstance(value, DType)}
 
         def convert(tensor: Tensor) -> Tensor:
-            if tensor.dtype.is_floating_point:
+            if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
                 return tensor.to(*args, **kwargs)
             return tensor.to(*others, **options) if others or options else tensor
 

@@ -110,14 +110,13 @@ class BatchNorm(_Norm):
         """`input` (n, num_features, ..), the same shape. While training, the statistics are the batch's."""
         self._check_input_dim(input)
         momentum: Any = self.momentum
-        if self.training and self.num_batches_tracked is not None:
+        running = (self.running_mean, self.running_var) if self.track_running_stats or not self.training else (None, None)
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             with grad_mode(False):
                 write(self.num_batches_tracked, self.num_batches_tracked + 1)
                 momentum = 1 / self.num_batches_tracked.double() if momentum is None else momentum
         own = self.training or self.running_mean is None
-        return functional.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, own, momentum, self.eps
-        )
+        return functional.batch_norm(input, *running, self.weight, self.bias, own, momentum, self.eps)
 
 
 class BatchNorm1d(BatchNorm, axes=1):
@@ -156,7 +155,7 @@ class _InstanceNorm(_Norm):
         """`input` (n, num_features, ..) or without n, the same shape."""
         self._check_input_dim(input)
         whole = input if input.ndim == self._ranks[-1] else input.unsqueeze(0)
-        own = self.training or self.running_mean is None
+        own = self.training or not self.track_running_stats or self.running_mean is None
         result = functional.instance_norm(
             whole, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0, self.eps
         )

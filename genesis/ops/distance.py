@@ -154,7 +154,13 @@ def soft_margin_loss(input: Value, target: Value, reduction: str = "mean") -> Va
 
 @loss("cosine_embedding_loss", 3)
 def cosine_embedding_loss(input1: Value, input2: Value, target: Value, margin: float = 0.0, reduction: str = "mean") -> Value:
-    """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis."""
+    """1 - cos(x1, x2) where t is 1, max(0, cos(x1, x2) - margin) where it is -1, along the last axis.
+
+    Raises ValueError unless the inputs have one axis more than the target's 0 or 1.
+    """
+    if target.ndim > 1 or {input1.ndim, input2.ndim} != {target.ndim + 1}:
+        shapes = f"inputs {input1.shape} and {input2.shape}, target {target.shape}"
+        raise ValueError(f"cosine_embedding_loss: {shapes}; want (n, features) and (n,), or (features,) and ()")
     x, y = promoted(input1, input2)
     a, b = widened(x), widened(y)
     cosine = sum(a * b, -1) * rsqrt((sum(a * a, -1) + 1e-12) * (sum(b * b, -1) + 1e-12))

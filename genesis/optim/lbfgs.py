@@ -124,7 +124,7 @@ class LBFGS(Optimizer):
             direction = state["d"] = self._direction(state, gradient, group["history_size"])
             last_loss, state["prev_flat_grad"] = loss, gradient
             state["prev_loss"] = loss
-            first = min(1.0, 1.0 / float(gradient.abs().sum())) if state["n_iter"] == 1 else 1.0
+            first = 1.0 / max(1.0, float(gradient.abs().sum())) if state["n_iter"] == 1 else 1.0
             state["t"] = step = first * group["lr"]
             slope, count = float(gradient.dot(direction)), 0
             if slope > -group["tolerance_change"]:

@@ -143,7 +143,7 @@ class Stateful(Hooked):
         positions: dict[int, int] = {}
         for group in self.param_groups:
             for parameter in group["params"]:
-                positions[id(parameter)] = len(positions)
+                positions.setdefault(id(parameter), len(positions))
         for hook in self._hooks_of("state_dict_pre"):
             hook(self)
         groups = [{**{name: value for name, value in group.items() if name != "params"},

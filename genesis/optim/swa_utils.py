@@ -148,7 +148,7 @@ def update_bn(loader: Iterable[Tree], model: Module, device: DeviceLike = None) 
 class SWALR(LRScheduler):
     """From the current learning rate to `swa_lr` (one, or one per group) in `anneal_epochs` steps, then constant.
 
-    `anneal_strategy` is "cos" or "linear". Raises ValueError for another, and for negative `anneal_epochs`.
+    `anneal_strategy` is "cos" or "linear". Raises ValueError for another, and for `anneal_epochs` that are negative or no integer.
 
     >>> scheduler = SWALR(genesis.optim.SGD([genesis.ones(1)], lr=0.5), swa_lr=0.25, anneal_epochs=2, anneal_strategy="linear")
     >>> scheduler.get_last_lr()
@@ -161,8 +161,8 @@ class SWALR(LRScheduler):
     ) -> None:
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"SWALR: anneal_strategy is {anneal_strategy!r}; want 'cos' or 'linear'")
-        if anneal_epochs < 0:
-            raise ValueError(f"SWALR: anneal_epochs is {anneal_epochs}; want 0 or more")
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"SWALR: anneal_epochs is {anneal_epochs}; want an integer of 0 or more")
         for group, rate in zip(optimizer.param_groups, per_group("SWALR", "swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
         self.anneal_epochs = anneal_epochs

@@ -161,6 +161,7 @@ def test_conversions_by_name():
         assert model[0].weight.dtype.name == str(wanted).removeprefix("torch.")
         assert model[1].running_mean.dtype is model[0].weight.dtype and model[1].num_batches_tracked.dtype is genesis.int64
     assert model.type(genesis.float64)[0].bias.dtype is genesis.float64
+    assert nn.Linear(2, 3).to(genesis.complex64)(genesis.ones(1, 2, dtype=genesis.complex64)).dtype is genesis.complex64
     with pytest.raises(TypeError, match="parameters stay floating"):
         model.type(genesis.int32)
 

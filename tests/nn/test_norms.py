@@ -90,3 +90,14 @@ def test_running_statistics_that_are_infinite_stay_so():
         found.append((mean.tolist(), var.tolist()))
     assert found[0][0][0] == found[0][1][1] == np.inf
     np.testing.assert_allclose(found[0], found[1])
+
+
+@pytest.mark.parametrize("kind", ["BatchNorm1d", "InstanceNorm1d"])
+@pytest.mark.parametrize("training", [True, False])
+def test_statistics_that_are_no_longer_tracked_stay_as_they_are(kind, training):
+    found, x = [], np.random.default_rng(0).normal(size=(6, 3, 4))
+    for library in (genesis, torch):
+        layer = getattr(library.nn, kind)(3, momentum=0.3, affine=False, track_running_stats=True, dtype=library.float64)
+        layer.train(training).track_running_stats = False
+        found.append([layer(library.tensor(x)), layer.running_mean, layer.running_var, layer.num_batches_tracked])
+    assert_close(*found)

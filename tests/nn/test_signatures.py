@@ -85,6 +85,15 @@ def test_sequences_to_pad_are_a_tensors_rows_or_any_iterable(lib):
 
 
 @BOTH
+def test_targets_of_other_ranks_than_the_pairs_are_refused(lib):
+    loss = lib.nn.functional.cosine_embedding_loss
+    assert loss(lib.ones(4), lib.ones(4), lib.ones(())).shape == ()
+    for shape, target in (((5, 2), (5, 1)), ((5,), (5,)), ((2, 5), ())):
+        with pytest.raises(RuntimeError):
+            loss(lib.ones(shape), lib.ones(shape), lib.ones(target))
+
+
+@BOTH
 def test_first_values_and_devices(lib):
     assert lib.nn.init.constant_(lib.empty(2), val=3.0).tolist() == [3, 3]
     assert lib.nn.Bilinear(2, 3, 4, device="cpu", dtype=lib.float64).bias.dtype == lib.float64

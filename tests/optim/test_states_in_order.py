@@ -73,3 +73,10 @@ def made_again(made, lib, schedule, optimizer):
     for group, known in zip(fresh.param_groups, optimizer.param_groups, strict=True):
         group["lr"] = known["lr"]
     return resumed
+
+
+def test_a_parameter_of_several_groups_has_one_position():
+    for library in (genesis, torch):
+        optimizer = library.optim.SGD([library.nn.Parameter(library.ones(1)) for _ in range(2)])
+        optimizer.param_groups.extend(optimizer.param_groups)
+        assert [group["params"] for group in optimizer.state_dict()["param_groups"]] == [[0, 1], [0, 1]]

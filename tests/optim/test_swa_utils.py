@@ -85,5 +85,8 @@ def test_what_makes_no_sense_is_refused():
         swa.get_ema_multi_avg_fn(1.5)
     with pytest.raises(ValueError, match="got both avg_fn and multi_avg_fn"):
         swa.AveragedModel(genesis.nn.Linear(1, 1), avg_fn=swa.get_swa_avg_fn(), multi_avg_fn=swa.get_swa_multi_avg_fn())
+    for epochs in (-1, 1.7):
+        with pytest.raises(ValueError, match="want an integer of 0 or more"):
+            swa.SWALR(genesis.optim.SGD([genesis.ones(1)], lr=1.0), 0.1, anneal_epochs=epochs)
     with pytest.raises(ValueError, match="anneal_strategy is 'steps'; want 'cos' or 'linear'"):
         swa.SWALR(genesis.optim.SGD([genesis.ones(1)], lr=1.0), 0.1, anneal_strategy="steps")
