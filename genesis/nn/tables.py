@@ -108,7 +108,7 @@ def _is_table(weight: Tensor) -> bool:
 def _rows(input: Tensor, weight: Tensor, padding: int | None) -> Tensor:
     """The rows of `weight` at all indices, (n, width), as a leaf that represents it, except for the row `padding`."""
     refuse("a gradient is to be sparse")
-    positions = input.reshape(-1).to(int64)
+    positions = input.reshape(-1).to(int64).clone()  # later writes to the indices do not move the gradient
     with grad_mode(False):
         rows: Tensor = call(OPERATIONS["embedding"], (positions, weight))
 

@@ -100,3 +100,15 @@ def test_bags_scale_rows_down_and_share_gradients(mode):
         found.append((bags, table, table.grad))
     for ours, theirs in zip(*found, strict=True):
         assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("padding", [None, 0])
+def test_a_sparse_gradient_stays_where_it_was_when_its_indices_are_reused(padding):
+    for library in (genesis, torch):
+        table, batch = library.nn.Embedding(10, 3, sparse=True, padding_idx=padding), library.tensor([7, 1, 3])
+        found = []
+        for number in (8, 9):
+            table(batch).sum().backward()
+            batch[0] = number
+            found.append(table.weight.grad.coalesce().indices().tolist())
+        assert found == [[[1, 3, 7]], [[1, 3, 7, 8]]], library
