@@ -161,5 +161,5 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         """The same shape. Raises ValueError for other ranks."""
         if input.ndim not in (3, 4):
-            raise ValueError(f"Softmax2d: input must be (n, c, h, w) or (c, h, w), got shape {input.shape}")
+            raise ArgumentError(f"Softmax2d: input must be (n, c, h, w) or (c, h, w), got shape {input.shape}")
         return functional.softmax(input, -3)

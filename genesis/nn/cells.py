@@ -8,6 +8,7 @@ from typing import Any
 
 from genesis.functions.creation import empty, zeros
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.nn import init
 from genesis.nn.getattr_bases import WithGetattr
 from genesis.nn.module import Module
@@ -62,13 +63,13 @@ class RNNCellBase(Module, WithGetattr):
         """The state after `input` (n, in) or (in,): h (n, out) or (out,); for an LSTMCell (h, c). `hx` defaults to zeros."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             name = type(self).__name__
-            raise ValueError(f"{name}: input has shape {input.shape}; want (.., {self.input_size}) of 1 or 2 axes")
+            raise ArgumentError(f"{name}: input has shape {input.shape}; want (.., {self.input_size}) of 1 or 2 axes")
         want = (*input.shape[:-1], self.hidden_size)
         if hx is None:
             hx = self._initial_state(zeros(want, dtype=input.dtype, device=input.device))
         for state in hx if isinstance(hx, tuple | list) else (hx,):
             if state.shape != want:
-                raise ValueError(f"{type(self).__name__}: hx has shape {state.shape}; want {want}")
+                raise ArgumentError(f"{type(self).__name__}: hx has shape {state.shape}; want {want}")
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         return call(OPERATIONS[f"{self._mode.lower()}_cell"], (input, hx, *weights))
 
@@ -88,7 +89,7 @@ class RNNCell(RNNCellBase):
         dtype: DType | None = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+            raise ArgumentError(f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
         self.nonlinearity = nonlinearity
         self._mode = f"RNN_{nonlinearity.upper()}"
         super().__init__(input_size, hidden_size, bias, GATES[self._mode], device, dtype)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.nn import functional, init
 from genesis.nn.layer import Family
 from genesis.nn.parameter import Parameter
@@ -33,13 +34,13 @@ class _Convolution(Family):
         super().__init__()
         name, axes = type(self).__name__, self._axes
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ValueError(f"{name}: {groups} groups; want a number that divides {in_channels} and {out_channels} channels")
+            raise ArgumentError(f"{name}: {groups} groups; want a divisor of {in_channels} and {out_channels} channels")
         if isinstance(padding, str) and padding not in ("valid", "same"):
-            raise ValueError(f"{name}: padding is {padding!r}; want 'valid', 'same' or numbers")
+            raise ArgumentError(f"{name}: padding is {padding!r}; want 'valid', 'same' or numbers")
         if padding == "same" and max(per_axis(name, "stride", stride, axes)) > 1:
-            raise ValueError(f"{name}: padding='same' wants strides of 1, got {stride}")
+            raise ArgumentError(f"{name}: padding='same' wants strides of 1, got {stride}")
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
+            raise ArgumentError(
                 f"{name}: padding_mode must be 'zeros', 'reflect', 'replicate' or 'circular', got {padding_mode!r}"
             )
         self.in_channels = in_channels
@@ -137,7 +138,7 @@ class _ConvTranspose(_Convolution):
         padding_mode: str = "zeros", device: DeviceLike = None, dtype: DType | None = None,
     ) -> None:
         if padding_mode != "zeros":
-            raise ValueError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")
+            raise ArgumentError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")
         self.output_padding = per_axis(type(self).__name__, "output_padding", output_padding, self._axes, 0)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
@@ -157,7 +158,7 @@ class _ConvTranspose(_Convolution):
         least = [(e - 1) * s - 2 * p + d * (k - 1) + 1 for e, s, p, d, k in settings]  # type: ignore[operator]
         more = tuple(w - e for w, e in zip(wanted, least, strict=True))
         if any(not 0 <= m < s for m, s in zip(more, self.stride, strict=True)):
-            raise ValueError(
+            raise ArgumentError(
                 f"{type(self).__name__}: output_size {wanted} is not possible; want {tuple(least)}, or up to stride - 1 more"
             )
         return more

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from genesis.functions.creation import empty
 from genesis.ir.dtypes import DType
-from genesis.ir.errors import FormError
+from genesis.ir.errors import ArgumentError, FormError
 from genesis.nn import functional, init
 from genesis.nn.module import Module
 from genesis.nn.parameter import Parameter
@@ -33,7 +33,7 @@ class _Table(Module):
         if given is not None:
             if given.shape != (num_embeddings, embedding_dim):
                 want = num_embeddings, embedding_dim
-                raise ValueError(f"{type(self).__name__}: _weight has shape {given.shape}; want {want}")
+                raise ArgumentError(f"{type(self).__name__}: _weight has shape {given.shape}; want {want}")
             self.weight = Parameter(given, not freeze and given.dtype.category >= 2)
             return
         self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype), not freeze)
@@ -52,7 +52,7 @@ class _Table(Module):
         The `settings` are the module's other arguments. Raises ValueError for another shape.
         """
         if embeddings.ndim != 2:
-            raise ValueError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
+            raise ArgumentError(f"{cls.__name__}: embeddings have shape {embeddings.shape}; want (entries, width)")
         entries, width = embeddings.shape
         settings |= {"_weight": embeddings}
         module = cls(entries, width, **settings)
@@ -106,7 +106,7 @@ class EmbeddingBag(_Table):
         dtype: DType | None = None,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
-            raise ValueError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
+            raise ArgumentError(f"EmbeddingBag: mode must be 'sum', 'mean' or 'max', got {mode!r}")
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
         self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
         self.scale_grad_by_freq, self.sparse, self.include_last_offset = scale_grad_by_freq, sparse, include_last_offset

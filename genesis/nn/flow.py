@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
 from genesis.functions.ranges import linspace
+from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
@@ -25,8 +26,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     """
     axes = len(size) - 2
     if axes not in (2, 3) or theta.shape != (size[0], axes, axes + 1) or min(size) < 1:
-        raise ValueError(f"affine_grid: theta {theta.shape}, size {tuple(size)}; want (n, 2, 3) and (n, c, h, w), or (n, 3, 4) "
-                         "and (n, c, d, h, w)")
+        raise ArgumentError(f"affine_grid: theta {theta.shape}, size {tuple(size)}; want (n, 2, 3) and (n, c, h, w), or "
+                            "(n, 3, 4) and (n, c, d, h, w)")
     extents = tuple(size[2:])
     moved = theta[:, :, -1].reshape(size[0], *[1] * axes, axes)
     for axis, extent in enumerate(extents):
@@ -44,8 +45,8 @@ INTERPOLATIONS, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border
 def _by_number(name: str, rank: int) -> None:
     def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
         if input.ndim != rank or interpolation_mode not in range(3) or padding_mode not in range(3):
-            raise ValueError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want the indices in "
-                             f"{', '.join(INTERPOLATIONS)} and in {', '.join(PADDINGS)}, and {rank} axes")
+            raise ArgumentError(f"{name}: mode {interpolation_mode}, padding {padding_mode} of {input.shape}; want indices in "
+                                f"{', '.join(INTERPOLATIONS)} and in {', '.join(PADDINGS)}, and {rank} axes")
         arguments = (input, grid, INTERPOLATIONS[interpolation_mode], PADDINGS[padding_mode], align_corners)
         return call(OPERATIONS["grid_sample"], arguments)
 

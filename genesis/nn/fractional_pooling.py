@@ -9,6 +9,7 @@ from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import int64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import Shape, numel
 from genesis.nn.layer import Family
 from genesis.ops.registry import OPERATIONS
@@ -26,7 +27,7 @@ Ratios = float | Sequence[float]
 def _ratios(name: str, given: Ratios, axes: int) -> tuple[float, ...]:
     ratios = (float(given),) * axes if isinstance(given, int | float) else tuple(given)
     if len(ratios) != axes or not all(0 < ratio < 1 for ratio in ratios):
-        raise ValueError(f"{name}: output_ratio is {given}; want {axes} numbers between 0 and 1, or one")
+        raise ArgumentError(f"{name}: output_ratio is {given}; want {axes} numbers between 0 and 1, or one")
     return ratios
 
 
@@ -48,9 +49,9 @@ def _counts(name: str, plane: Shape, sizes: Shape, output_size: PerAxis | None, 
     elif output_ratio is not None:
         counts = tuple(int(n * ratio) for n, ratio in zip(plane, _ratios(name, output_ratio, len(plane)), strict=True))
     else:
-        raise ValueError(f"{name}: wants output_size or output_ratio")
+        raise ArgumentError(f"{name}: wants output_size or output_ratio")
     if any(count + size - 1 > n for count, size, n in zip(counts, sizes, plane, strict=True)):
-        raise ValueError(f"{name}: {counts} windows of {sizes} do not fit {plane}")
+        raise ArgumentError(f"{name}: {counts} windows of {sizes} do not fit {plane}")
     return counts
 
 
@@ -75,7 +76,7 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
         return_indices: bool = False, _random_samples: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, Tensor]:
         if input.ndim not in (axes + 1, axes + 2) or not numel(input.shape[-axes - 1 :]):
-            raise ValueError(f"{name}: input has shape {input.shape}; want (n, c, {letters}) or (c, {letters}), not empty")
+            raise ArgumentError(f"{name}: input has shape {input.shape}; want (n, c, {letters}) or (c, {letters}), not empty")
         sizes, plane = per_axis(name, "kernel_size", kernel_size, axes), input.shape[-axes:]
         counts = _counts(name, plane, sizes, output_size, output_ratio)
         x = input if input.ndim == axes + 2 else input.unsqueeze(0)
@@ -85,7 +86,7 @@ def _fractional_max_pool(axes: int, letters: str) -> AnyFunction:
         elif input.ndim == axes + 1:
             _random_samples = _random_samples[:1]  # a layer's samples may be for more examples than this one
         if _random_samples.shape != (*lead, axes):
-            raise ValueError(f"{name}: _random_samples have shape {_random_samples.shape}; want {(*lead, axes)}")
+            raise ArgumentError(f"{name}: _random_samples have shape {_random_samples.shape}; want {(*lead, axes)}")
         flat, windows = x.reshape(*lead, numel(plane)), numel(counts)
         at = _flat_indices(_random_samples, plane, counts, sizes).reshape(*lead, windows, numel(sizes))
         elements = detach(flat).gather(-1, at.reshape(*lead, windows * numel(sizes))).reshape(at.shape)
@@ -133,7 +134,7 @@ class _FractionalMaxPool(Family):
         super().__init__()
         name, axes = type(self).__name__, self._axes
         if (output_size is None) == (output_ratio is None):
-            raise ValueError(f"{name}: output_size {output_size} and output_ratio {output_ratio}; want one of both")
+            raise ArgumentError(f"{name}: output_size {output_size} and output_ratio {output_ratio}; want one of both")
         self.kernel_size = per_axis(name, "kernel_size", kernel_size, axes)
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)

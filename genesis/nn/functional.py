@@ -8,6 +8,7 @@ from genesis.functions.methods.table import function_of, functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.public_names import rows_shown
 from genesis.functions.ranges import triu_indices
+from genesis.ir.errors import ArgumentError
 from genesis.nn.flow import affine_grid, upsample_bilinear, upsample_nearest
 from genesis.nn.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from genesis.nn.grouped import conv_tbc, grouped_mm
@@ -93,7 +94,7 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if input.ndim < 3:
-        raise ValueError(f"instance_norm: input must be (n, channels, ..), got shape {input.shape}")
+        raise ArgumentError(f"instance_norm: input must be (n, channels, ..), got shape {input.shape}")
     n, channels, *rest = input.shape
     flat = input.reshape(1, n * channels, *rest)
     if running_mean is None or running_var is None:
@@ -117,7 +118,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     tensor([5.0000, 1.0000, 4.2426])
     """
     if input.ndim != 2 or p < 0:
-        raise ValueError(f"pdist: p {p} of shape {input.shape}; want p 0 or more, and (n, k)")
+        raise ArgumentError(f"pdist: p {p} of shape {input.shape}; want p 0 or more, and (n, k)")
     pairs = triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
     distances = call(OPERATIONS["cdist"], (input, input, p, "donot_use_mm_for_euclid_dist"))
     return distances[pairs[0], pairs[1]]
@@ -138,9 +139,9 @@ def triplet_margin_with_distance_loss(
     tensor(3.)
     """
     if margin <= 0:
-        raise ValueError(f"triplet_margin_with_distance_loss: margin is {margin}; want it above 0")
+        raise ArgumentError(f"triplet_margin_with_distance_loss: margin is {margin}; want it above 0")
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"triplet_margin_with_distance_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+        raise ArgumentError(f"triplet_margin_with_distance_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
 
     def euclidean(a: Tensor, b: Tensor) -> Tensor:
         return call(OPERATIONS["pairwise_distance"], (a, b))

@@ -7,6 +7,7 @@ from inspect import signature
 
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import numel
 from genesis.nn import functional
 from genesis.nn.layer import KW_ONLY, Layer
@@ -120,9 +121,9 @@ class LinearCrossEntropyLoss(WeightedLoss):
         ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
     ) -> None:
         if weight is not None and weight.shape != (num_classes,):
-            raise ValueError(f"LinearCrossEntropyLoss: weight has shape {weight.shape}; want ({num_classes},)")
+            raise ArgumentError(f"LinearCrossEntropyLoss: weight has shape {weight.shape}; want ({num_classes},)")
         if not 0 <= label_smoothing <= 1:
-            raise ValueError(f"LinearCrossEntropyLoss: label_smoothing is {label_smoothing}; want 0 to 1")
+            raise ArgumentError(f"LinearCrossEntropyLoss: label_smoothing is {label_smoothing}; want 0 to 1")
         self.weight = weight
         self.reduction = reduction
         self.out_features = tuple(out_features)

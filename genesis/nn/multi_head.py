@@ -11,6 +11,7 @@ from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import draws, kept_factors, stream
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
+from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.nn.noise import dropout
 from genesis.ops.registry import OPERATIONS
@@ -59,7 +60,7 @@ class Heads(NamedTuple):
         if self.own_weights is not None:
             weights = self.own_weights
         elif self.in_proj_weight is None:
-            raise ValueError("multi_head_attention: wants in_proj_weight, or a weight for each of query, key and value")
+            raise ArgumentError("multi_head_attention: wants in_proj_weight, or a weight for each of query, key and value")
         elif query is key is value:
             joint: Tensor = call(OPERATIONS["linear"], (query, self.in_proj_weight, self.in_proj_bias))
             return list(joint.chunk(3, -1))
@@ -78,7 +79,7 @@ class Heads(NamedTuple):
         total = None
         if attn_mask is not None:
             if attn_mask.shape not in ((queries, keys), (n * heads, queries, keys)):
-                raise ValueError(
+                raise ArgumentError(
                     f"MultiheadAttention: attn_mask has shape {attn_mask.shape}; want {(queries, keys)} or "
                     f"{(n * heads, queries, keys)}"
                 )
@@ -86,7 +87,7 @@ class Heads(NamedTuple):
             total = total if total.ndim == 2 else total.reshape(n, heads, queries, keys)
         if padding is not None:
             if padding.shape != (n, keys):
-                raise ValueError(f"MultiheadAttention: key_padding_mask has shape {padding.shape}; want {(n, keys)}")
+                raise ArgumentError(f"MultiheadAttention: key_padding_mask has shape {padding.shape}; want {(n, keys)}")
             hidden = _numbers(padding, q).reshape(n, 1, 1, keys)
             total = hidden if total is None else total + hidden
         return total
@@ -140,7 +141,8 @@ def multi_head_attention_forward(
     """
     embed_dim = query.shape[-1]
     if embed_dim != embed_dim_to_check or embed_dim % num_heads:
-        raise ValueError(f"multi_head_attention_forward: {embed_dim} features of {num_heads} heads; want {embed_dim_to_check}")
+        raise ArgumentError(
+            f"multi_head_attention_forward: {embed_dim} features of {num_heads} heads; want {embed_dim_to_check}")
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     heads = Heads(
         embed_dim, num_heads, in_proj_weight, in_proj_bias, separate, bias_k, bias_v, add_zero_attn,
@@ -161,10 +163,10 @@ def multi_head_attention(
 ) -> tuple[Tensor, Tensor | None]:
     """(output, weights) of the layer or function `name`; `project` maps the heads' joined results to the output."""
     if is_causal and attn_mask is None:
-        raise ValueError(f"{name}: is_causal wants the causal attn_mask with it")
+        raise ArgumentError(f"{name}: is_causal wants the causal attn_mask with it")
     query, key, value = operands
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-        raise ValueError(f"{name}: query {query.shape}, key {key.shape}, value {value.shape}; want all with 3 axes, or 2")
+        raise ArgumentError(f"{name}: query {query.shape}, key {key.shape}, value {value.shape}; want all with 3 axes, or 2")
     batched = query.ndim == 3
     if not batched:
         query, key, value = (x.unsqueeze(0) for x in operands)
@@ -212,7 +214,7 @@ def scaled_dot_product_attention(
     [[1.0], [1.5]]
     """
     if not 0 <= dropout_p <= 1:
-        raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, got {dropout_p}")
+        raise ArgumentError(f"scaled_dot_product_attention: dropout_p is a probability, got {dropout_p}")
     if isinstance(query, CompositeTensor):
         given = query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa
         return query.computed("scaled_dot_product_attention", given, {})  # type: ignore[no-any-return]

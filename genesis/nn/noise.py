@@ -10,6 +10,7 @@ from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import chosen, drawn, draws, kept_factors, stream
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import float64
+from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import Shape
 from genesis.nn.in_place import in_place_too
 from genesis.ops.registry import OPERATIONS
@@ -21,7 +22,7 @@ from genesis.tensor.in_place import write
 
 def _probability(name: str, p: float) -> None:
     if not 0 <= p <= 1:
-        raise ValueError(f"{name}: p is a probability, got {p}")
+        raise ArgumentError(f"{name}: p is a probability, got {p}")
 
 
 # ---- dropout ----
@@ -58,7 +59,7 @@ def _channel_dropout(axes: int, extents: str, single: str) -> AnyFunction:
     def channel_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         lead = 2 if axes == 2 or input.ndim == axes + 2 else 1
         if input.ndim < lead or (axes == 1 and input.ndim not in (2, 3)):
-            raise ValueError(f"{name}: input must be (n, c, {extents}) or {single}, got shape {input.shape}")
+            raise ArgumentError(f"{name}: input must be (n, c, {extents}) or {single}, got shape {input.shape}")
         _probability(name, p)
         if not training or p == 0:
             return input
@@ -116,7 +117,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
              [0., 0., 0.]]])
     """
     if input.ndim < 2 and training:
-        raise ValueError(f"feature_alpha_dropout: input must be (n, channels, ..), got shape {input.shape}")
+        raise ArgumentError(f"feature_alpha_dropout: input must be (n, channels, ..), got shape {input.shape}")
     channels = _channels(input, 2) if input.ndim > 1 else input
     return _selu_dropout("feature_alpha_dropout", input, channels, p, training)
 
@@ -131,7 +132,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     tensor([ 1., -1.])
     """
     if lower > upper:
-        raise ValueError(f"rrelu: slopes from {lower} to {upper}; want lower to be no greater than upper")
+        raise ArgumentError(f"rrelu: slopes from {lower} to {upper}; want lower to be no greater than upper")
     slope: Tensor | float = (lower + upper) / 2
     if training and stream(input.device) is not None:  # PyTorch draws only for negative elements
         negative = input.detach() <= 0

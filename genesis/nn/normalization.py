@@ -8,6 +8,7 @@ from typing import Any
 from genesis.functions.creation import ones, zeros
 from genesis.ir.annotations import Attributes
 from genesis.ir.dtypes import DType, int64
+from genesis.ir.errors import ArgumentError
 from genesis.nn import functional, init
 from genesis.nn.layer import Family, Layer
 from genesis.nn.module import Module
@@ -60,7 +61,7 @@ class _Norm(_Affine, Family):
     ) -> None:
         super().__init__()
         if isinstance(eps, int | float) and eps <= 0:
-            raise ValueError(f"{type(self).__name__}: eps must be positive, got {eps}")
+            raise ArgumentError(f"{type(self).__name__}: eps must be positive, got {eps}")
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
@@ -87,7 +88,7 @@ class _Norm(_Affine, Family):
     def _check_input_dim(self, input: Tensor) -> None:
         name = type(self).__name__
         if input.ndim not in self._ranks:
-            raise ValueError(f"{name}: input must have {' or '.join(map(str, self._ranks))} axes, got shape {input.shape}")
+            raise ArgumentError(f"{name}: input must have {' or '.join(map(str, self._ranks))} axes, got shape {input.shape}")
 
 
 class BatchNorm(_Norm):
@@ -251,7 +252,7 @@ class GroupNorm(_Affine):
     ) -> None:
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
-            raise ValueError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
+            raise ArgumentError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
         self.num_groups = num_groups
         self.num_channels = num_channels
         self.eps = eps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from genesis.ir.errors import ArgumentError
 from genesis.nn import functional
 from genesis.nn.layer import Family
 from genesis.tensor.handle import Tensor
@@ -45,12 +46,12 @@ class _Pad(Family):
         sides = 2 * self._axes
         self.padding = (padding,) * sides if isinstance(padding, int) else tuple(padding)
         if len(self.padding) != sides:
-            raise ValueError(f"{type(self).__name__}: padding is {padding}; want an integer or {sides} of them")
+            raise ArgumentError(f"{type(self).__name__}: padding is {padding}; want an integer or {sides} of them")
 
     def forward(self, input: Tensor) -> Tensor:
         """See `nn.functional.pad`. Raises ValueError for another number of axes in modes that repeat elements."""
         if self._mode != "constant" and input.ndim not in (self._axes + 1, self._axes + 2):
-            raise ValueError(
+            raise ArgumentError(
                 f"{type(self).__name__}: input has shape {input.shape}; want {self._axes + 1} or {self._axes + 2} axes")
         return functional.pad(input, self.padding, self._mode, self.value or None)
 

@@ -49,18 +49,18 @@ class RNNBase(Module, WithGetattr):
         super().__init__()
         name = type(self).__name__
         if mode not in GATES:
-            raise ValueError(f"{name}: mode is {mode!r}; want {', '.join(map(repr, GATES))}")
+            raise ArgumentError(f"{name}: mode is {mode!r}; want {', '.join(map(repr, GATES))}")
         if proj_size and mode != "LSTM":
-            raise ValueError(f"{name}: proj_size is {proj_size}; an LSTM alone has projections")
+            raise ArgumentError(f"{name}: proj_size is {proj_size}; an LSTM alone has projections")
         for setting, value in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
             if not isinstance(value, bool):
                 raise TypeError(f"{name}: {setting} should be of type bool, got: {type(value).__name__}")
         if min(input_size, hidden_size, num_layers) < 1:
-            raise ValueError(f"{name}: sizes {input_size}, {hidden_size} and {num_layers} layers; want 1 or more of each")
+            raise ArgumentError(f"{name}: sizes {input_size}, {hidden_size} and {num_layers} layers; want 1 or more of each")
         if not 0 <= dropout <= 1:
-            raise ValueError(f"{name}: dropout is a probability, got {dropout}")
+            raise ArgumentError(f"{name}: dropout is a probability, got {dropout}")
         if not 0 <= proj_size < hidden_size:
-            raise ValueError(f"{name}: proj_size is {proj_size}; want less than hidden_size, {hidden_size}, or 0 for none")
+            raise ArgumentError(f"{name}: proj_size is {proj_size}; want less than hidden_size, {hidden_size}, or 0 for none")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
         self.bidirectional, self.proj_size = bidirectional, proj_size
@@ -115,7 +115,7 @@ class RNNBase(Module, WithGetattr):
         elif self.batch_first and packed is None:
             x = x.transpose(0, 1)
         if not x.shape[0]:
-            raise ValueError(f"{type(self).__name__}: a sequence of length 0; want 1 or more")
+            raise ArgumentError(f"{type(self).__name__}: a sequence of length 0; want 1 or more")
         states = self._first(x, hx, batched)
         if packed is not None and hx is not None and packed.sorted_indices is not None:
             states = [state.index_select(1, packed.sorted_indices) for state in states]
@@ -206,7 +206,7 @@ class RNN(RNNBase):
         dtype: DType | None = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+            raise ArgumentError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
         self.nonlinearity = nonlinearity
         mode = f"RNN_{nonlinearity.upper()}"
         super().__init__(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)

@@ -67,7 +67,7 @@ class LinearCrossEntropyOptions:
 
     def __post_init__(self) -> None:
         if self.batch_chunk_size is not None and self.batch_chunk_size < 1:
-            raise ValueError(f"LinearCrossEntropyOptions: batch_chunk_size is {self.batch_chunk_size}; want 1 or more")
+            raise ArgumentError(f"LinearCrossEntropyOptions: batch_chunk_size is {self.batch_chunk_size}; want 1 or more")
 
 
 @overridable

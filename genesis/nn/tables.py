@@ -11,6 +11,7 @@ from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import overridable
 from genesis.functions.ranges import arange
 from genesis.ir.dtypes import int64
+from genesis.ir.errors import ArgumentError, FormError
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import SparseTensor, sparse as sparse_tensor
 from genesis.tensor.dispatch import call
@@ -44,7 +45,7 @@ def embedding(
     padding = None if padding_idx is None else _padding_index("embedding", padding_idx, weight.shape[0])
     if sparse and _is_table(weight):
         if scale_grad_by_freq:
-            raise ValueError("embedding: scale_grad_by_freq is not for sparse gradients")
+            raise ArgumentError("embedding: scale_grad_by_freq is not for sparse gradients")
         return _rows(input, weight, padding).reshape(*input.shape, weight.shape[1])
     return call(OPERATIONS["embedding"], (input, weight, padding, scale_grad_by_freq))
 
@@ -52,7 +53,7 @@ def embedding(
 def _padding_index(name: str, padding_idx: int, entries: int) -> int:
     """`padding_idx` as a nonnegative index."""
     if not -entries <= padding_idx < entries:
-        raise ValueError(f"{name}: padding_idx {padding_idx} is outside a table of {entries} entries")
+        raise FormError(f"{name}: padding_idx {padding_idx} is outside a table of {entries} entries")
     return padding_idx % entries
 
 
@@ -91,7 +92,7 @@ def embedding_bag(
     if max_norm is not None:
         scaled_down(input, weight, max_norm, norm_type)
     if sparse and (mode == "max" or (scale_grad_by_freq and _is_table(weight))):
-        raise ValueError("embedding_bag: mode 'max' and scale_grad_by_freq are not for sparse gradients")
+        raise ArgumentError("embedding_bag: mode 'max' and scale_grad_by_freq are not for sparse gradients")
     if sparse and _is_table(weight):
         padding = None if padding_idx is None else _padding_index("embedding_bag", padding_idx, weight.shape[0])
         input, weight, padding_idx = _table_of_rows(input, weight, padding)
@@ -148,7 +149,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             [1, 0, 0]])
     """
     if num_classes < -1 or (num_classes == -1 and not tensor.numel()):
-        raise ValueError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
+        raise ArgumentError(f"one_hot: num_classes is {num_classes} for shape {tensor.shape}; want the number of classes")
     if num_classes == -1:
         greatest = values_of(tensor).max() if is_few(tensor) else tensor.max().item()
         num_classes = int(greatest) + 1

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType, bool_
+from genesis.ir.errors import ArgumentError
 from genesis.nn import functional, init
 from genesis.nn.attention import MultiheadAttention
 from genesis.nn.containers import ModuleList
@@ -256,7 +257,7 @@ class Transformer(Module):
         Raises ValueError unless they have `d_model` features.
         """
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
-            raise ValueError(f"Transformer: src {src.shape} and tgt {tgt.shape}; want {self.d_model} features in the last axis")
+            raise ArgumentError(f"Transformer: src {src.shape} and tgt {tgt.shape}; want {self.d_model} features")
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         return self.decoder(
             tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal, memory_is_causal)
@@ -277,7 +278,7 @@ def _activation_named(layer: str, activation: str | Callable[[Tensor], Tensor]) 
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
-        raise ValueError(f"{layer}: activation must be 'relu', 'gelu' or a function, got {activation!r}")
+        raise ArgumentError(f"{layer}: activation must be 'relu', 'gelu' or a function, got {activation!r}")
     return functional.relu if activation == "relu" else functional.gelu
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from genesis.functions.overrides import overridable
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.ops.window import PerAxis, per_axis
@@ -24,7 +25,7 @@ def _max_unpool(axes: int, extents: str) -> AnyFunction:
         output_size: Sequence[int] | None = None,
     ) -> Tensor:
         if input.ndim not in (axes + 1, axes + 2) or indices.shape != input.shape:
-            raise ValueError(
+            raise ArgumentError(
                 f"{name}: input {input.shape}, indices {indices.shape}; want one shape, {axes + 1} or {axes + 2} axes")
         sizes = per_axis(name, "kernel_size", kernel_size, axes)
         steps = sizes if stride is None else per_axis(name, "stride", stride, axes)
@@ -33,7 +34,7 @@ def _max_unpool(axes: int, extents: str) -> AnyFunction:
         usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(last, steps, sizes, pads, strict=True))
         want = usual if output_size is None else tuple(output_size)[-axes:]
         if len(want) != axes or any(abs(w - u) >= s for w, u, s in zip(want, usual, steps, strict=True)):
-            raise ValueError(f"{name}: output_size is {output_size}; want {usual}, or less than a step {steps} from it")
+            raise ArgumentError(f"{name}: output_size is {output_size}; want {usual}, or less than a step {steps} from it")
         zeros = input.new_zeros((*lead, numel(want)))
         flat = [x.reshape(*lead, numel(last)) for x in (indices, input)]
         return call(OPERATIONS["scatter"], (zeros, input.ndim - axes, *flat)).reshape(*lead, *want)

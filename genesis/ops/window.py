@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genesis.ir.dtypes import bool_, int64
-from genesis.ir.errors import UnknownModeError
+from genesis.ir.errors import ArgumentError, UnknownModeError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, numel
 from genesis.ops.joining import cat
@@ -27,7 +27,7 @@ def per_axis(name: str, setting: str, value: PerAxis, count: int, least: int = 1
     if len(values) == 1:
         values *= count
     if len(values) != count or not all(isinstance(v, int) and v >= least for v in values):
-        raise ValueError(f"{name}: {setting} is {value}; want an integer of {least} or more, or {count} of them")
+        raise ArgumentError(f"{name}: {setting} is {value}; want an integer of {least} or more, or {count} of them")
     return values
 
 

@@ -148,7 +148,7 @@ def update_bn(loader: Iterable[Tree], model: Module, device: DeviceLike = None) 
 class SWALR(LRScheduler):
     """From the current learning rate to `swa_lr` (one, or one per group) in `anneal_epochs` steps, then constant.
 
-    `anneal_strategy` is "cos" or "linear". Raises ValueError for another, and for `anneal_epochs` that are negative or no integer.
+    `anneal_strategy` is "cos" or "linear". Raises ValueError for another, and for negative or fractional `anneal_epochs`.
 
     >>> scheduler = SWALR(genesis.optim.SGD([genesis.ones(1)], lr=0.5), swa_lr=0.25, anneal_epochs=2, anneal_strategy="linear")
     >>> scheduler.get_last_lr()

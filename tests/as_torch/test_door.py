@@ -44,7 +44,7 @@ def test_imports_find_genesis_and_print_as_pytorch(tmp_path):
         print(torch.zeros(1, dtype=torch.float64), torch.empty(0, 2))
         print(isinstance(x, torch.FloatTensor), isinstance(x, torch.LongTensor), isinstance(x, Tensor))
         print(torch.FloatTensor(2, 3).shape, torch.LongTensor([1, 2]))
-        print(callable(torch.autograd.gradcheck), DataLoader[int] is not DataLoader, torch.utils.data.IterDataPipe[int] is not None)
+        print(callable(torch.autograd.gradcheck), DataLoader[int] is not DataLoader, bool(torch.utils.data.IterDataPipe[int]))
         print(_pair(3), sys.argv[1:], x.reshape(x.size()).expand(x.shape).view(x.shape[0], -1).shape)
         print(issubclass(torch.optim.lr_scheduler.StepLR, _LRScheduler))
         """, "--lr", "0.1", tmp_path=tmp_path)

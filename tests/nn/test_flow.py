@@ -49,7 +49,7 @@ def test_modes_by_number_and_older_names():
     (lambda x: F.grid_sample(x, genesis.zeros(1, 2, 2, 2), padding_mode="wrap"), "padding_mode must be"),
     (lambda x: F.grid_sample(x, genesis.zeros(1, 2, 2, 2).double()), "want one floating dtype"),
     (lambda x: F.affine_grid(x[0], (1, 1, 2, 2)), "want .n, 2, 3. and"),
-    (lambda x: genesis.grid_sampler_2d(x, genesis.zeros(1, 2, 2, 2), 5, 0, True), "want the indices in bilinear"),
+    (lambda x: genesis.grid_sampler_2d(x, genesis.zeros(1, 2, 2, 2), 5, 0, True), "want indices in bilinear"),
 ])
 def test_what_does_not_fit_is_refused(build, message):
     with pytest.raises(ValueError, match=message):

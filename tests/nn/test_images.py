@@ -169,7 +169,7 @@ X, W = genesis.ones(1, 2, 5, 5), genesis.ones(3, 2, 3, 3)
     (lambda: nn.BatchNorm1d(2)(X[:, :, 0, 0]), ValueError, "wants more than one value for each channel when training"),
     (lambda: nn.BatchNorm2d(3).eval()(X), ValueError, "running statistics have shapes"),
     (lambda: nn.GroupNorm(2, 3), ValueError, "2 groups do not divide 3 channels"),
-    (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "2 groups; want a number that divides 3 and 4 channels"),
+    (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "2 groups; want a divisor of 3 and 4 channels"),
 ])
 def test_what_does_not_fit_is_refused(build, error, message):
     with pytest.raises(error, match=message):
