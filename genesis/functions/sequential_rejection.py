@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from genesis.functions.sequential_draws import normal_pairs, uniform_doubles
 from genesis.runtime.mersenne_twister import MersenneTwister
 
-_TINY = float(np.finfo(np.float32).tiny)
 _THIRD = np.float32(1) / np.float32(3)
 
 
@@ -119,12 +119,18 @@ def _each(draw: Callable[..., float]) -> Callable[..., np.ndarray]:
 
 
 def _standard_gamma(stream: MersenneTwister, concentration: np.ndarray) -> np.ndarray:
-    return np.maximum(_each(_gamma)(stream, concentration), _TINY)
+    return np.maximum(_each(_gamma)(stream, concentration), _limits(concentration).tiny)
 
 
 def _dirichlet(stream: MersenneTwister, concentration: np.ndarray) -> np.ndarray:
     parts = _each(_gamma)(stream, concentration.astype(np.float64))
-    return np.clip(parts / parts.sum(-1, keepdims=True), _TINY, 1 - 2.0**-24)
+    limits = _limits(concentration)
+    return np.clip(parts / parts.sum(-1, keepdims=True), limits.tiny, 1 - limits.epsneg)
+
+
+def _limits(parameters: np.ndarray) -> Any:
+    """The least and greatest numbers between 0 and 1 of the parameters' dtype; of float32 for shorter ones."""
+    return np.finfo(np.promote_types(parameters.dtype, np.float32))
 
 
 def _von_mises(stream: MersenneTwister, concentration: np.ndarray) -> np.ndarray:

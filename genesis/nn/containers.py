@@ -310,8 +310,8 @@ class ParameterDict(_Named[Parameter]):
 
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
         """Add parameters; they replace those of the same names. Those of a plain mapping are added in the order of names."""
-        ordered = isinstance(parameters, OrderedDict | ParameterDict) or not isinstance(parameters, Mapping)
-        for name, value in dict(parameters).items() if ordered else sorted(parameters.items()):
+        pairs, is_plain = dict(parameters).items(), isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
+        for name, value in sorted(pairs) if is_plain else pairs:
             self[name] = value
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -352,9 +352,9 @@ class ParameterDict(_Named[Parameter]):
         """Another with these names, each of them a parameter of `default`'s value."""
         return ParameterDict([(name, default) for name in keys])
 
-    def __reversed__(self) -> Iterator[str]: return reversed(self.keys())
+    def __reversed__(self) -> Iterator[str]: return reversed([*self])
     def __or__(self, other: ParameterDict) -> ParameterDict: return self.copy().__ior__(other)
 
     def __ior__(self, other: ParameterDict | Mapping[str, Tensor]) -> Self:
-        self.update(other)
+        self.update(other if isinstance(other, Mapping) else other.items())
         return self

@@ -134,6 +134,7 @@ class Module(Hooked, Convertible, Stateful):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Register `tensor` as the attribute `name`: state that is not learned. It is in the state dict if `persistent`."""
         buffers = members_of(self, "_buffers")
+        check_kind("_buffers", name, tensor)
         if name not in buffers.names:
             check_name(self, name, "buffer", None)
         make_member(self, "_buffers", name, tensor)

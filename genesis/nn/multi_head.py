@@ -11,7 +11,7 @@ from genesis.functions.overrides import overridable
 from genesis.functions.random_draws import draws, kept_factors, stream
 from genesis.functions.selection import where
 from genesis.ir.dtypes import bool_
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, FormError
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.nn.noise import dropout
 from genesis.ops.registry import OPERATIONS
@@ -166,7 +166,7 @@ def multi_head_attention(
         raise ArgumentError(f"{name}: is_causal wants the causal attn_mask with it")
     query, key, value = operands
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-        raise ArgumentError(f"{name}: query {query.shape}, key {key.shape}, value {value.shape}; want all with 3 axes, or 2")
+        raise FormError(f"{name}: query {query.shape}, key {key.shape}, value {value.shape}; want all with 3 axes, or 2")
     batched = query.ndim == 3
     if not batched:
         query, key, value = (x.unsqueeze(0) for x in operands)

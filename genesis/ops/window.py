@@ -205,7 +205,7 @@ def pixel_shuffle(input: Value, upscale_factor: int) -> Value:
              [2, 3]]])
     """
     r = upscale_factor
-    c, h, w = _image("pixel_shuffle", input, r * r, 1, 1)
+    c, h, w = _image("pixel_shuffle", input, r * abs(r), 1, 1)
     lead = input.shape[:-3]
     n = len(lead)
     parts = reshape_value(input, (*lead, c // (r * r), r, r, h, w))

@@ -9,6 +9,7 @@ import torch
 
 import genesis
 from tests.conformance.converting import converted
+from tests.tolerances import assert_close
 
 BOTH = [genesis, torch]
 WEIGHTS = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, -0.5], [1.5, 0.0, 1.0]], np.float32)
@@ -232,3 +233,15 @@ def test_compiled_calls_compute_the_weight_anew():
         again.step()
         assert abs(step(x).item() - loss.item()) < 1e-5
     assert step.entries
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5)])
+def test_complex_matrices_become_unitary(shape):
+    layer, new = genesis.nn.Linear(*shape, dtype=genesis.complex64), genesis.randn(*shape[::-1], dtype=genesis.complex64)
+    genesis.nn.utils.parametrizations.orthogonal(layer)
+    assert_close((layer.weight.mH @ layer.weight).detach(), np.eye(shape[0], dtype=np.complex64), scale=10)
+    layer.weight = new
+    q, r = np.linalg.qr(np.asarray(new))
+    assert_close(layer.weight.detach(), q * (np.diag(r) / abs(np.diag(r))), scale=10)
+    with pytest.raises(ValueError, match="reflections are for real matrices"):
+        genesis.nn.utils.parametrizations.orthogonal(genesis.nn.Linear(2, 2, dtype=genesis.complex64), "weight", "householder")

@@ -64,6 +64,12 @@ def test_containers_are_extended_in_place_and_reject_what_they_cannot_hold(lib):
         listed.add_module(None, lib.nn.ReLU())
     with pytest.raises(KeyError):
         lib.nn.ModuleDict()[""] = lib.nn.ReLU()
+    with pytest.raises(TypeError):
+        lib.nn.Module().register_buffer("scale", 5)
+    with pytest.raises(RuntimeError):
+        lib.nn.PixelShuffle(-1)(lib.ones(1, 9, 3, 3))
+    with pytest.raises(AssertionError):
+        lib.nn.MultiheadAttention(4, 2)(lib.ones(3, 1, 4), lib.ones(3, 4), lib.ones(3, 4))
 
 
 @BOTH

@@ -198,12 +198,12 @@ class _Orthogonal(Module):
         return q.mT if wide else q
 
     def _turned(self, x: Tensor) -> Tensor:
-        """By the exponential of a skew-symmetric matrix, or its Cayley transform (I + A/2) (I - A/2)^-1."""
+        """By the exponential of a skew-Hermitian matrix, or its Cayley transform (I + A/2) (I - A/2)^-1."""
         rows, columns = x.shape[-2:]
         lower = x.tril()
         if rows != columns:
             lower = functional.pad(lower, (0, rows - columns))
-        a = lower - lower.mT
+        a = lower - lower.mH
         if self.orthogonal_map == "matrix_exp":
             q = call(OPERATIONS["matrix_exp"], (a,))
         else:
@@ -249,13 +249,13 @@ class _Orthogonal(Module):
 
 def _is_orthogonal(q: Tensor) -> bool:
     one = eye(q.shape[-1], dtype=q.dtype, device=q.device)
-    return bool(((q.mT @ q - one).abs() <= 10 * q.shape[-2] * EPSILON.get(q.dtype, 2.0**-7) + 1e-5 * one).all())
+    return bool(((q.mH @ q - one).abs() <= 10 * q.shape[-2] * EPSILON.get(one.abs().dtype, 2.0**-7) + 1e-5 * one.abs()).all())
 
 
 def _orthogonalized(a: Tensor) -> Tensor:
     """The Q of A = QR with a diagonal of R that is not negative."""
     q, r = call(OPERATIONS["qr"], (a,))
-    signs = r.diagonal(dim1=-2, dim2=-1).sign()
+    signs = r.diagonal(dim1=-2, dim2=-1).sgn()
     return q * where(signs == 0, 1.0, signs).unsqueeze(-2)
 
 
@@ -266,8 +266,8 @@ def orthogonal(
 
     Args:
         module: whose parameter `name`, (.., m, n), is meant.
-        orthogonal_map: "matrix_exp" and "cayley" of a skew-symmetric matrix, or "householder", reflections; the first for
-            square matrices, the last for others, if None.
+        orthogonal_map: "matrix_exp" and "cayley" of a skew-Hermitian matrix, or "householder", reflections of real ones; the
+            first for square and complex matrices, the last for others, if None.
         use_trivialization: multiply with a fixed matrix, so that any orthogonal one can be begun with (Lezcano-Casado, 2019).
 
     The first value is that of the tensor or, if this is not orthogonal, the Q of its QR decomposition. Returns the module.
@@ -281,7 +281,9 @@ def orthogonal(
     if weight.ndim < 2:
         raise ValueError(f"orthogonal: a tensor of shape {weight.shape}; want matrices, (.., m, n)")
     if orthogonal_map is None:
-        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
+    if orthogonal_map == "householder" and weight.is_complex():
+        raise ValueError("orthogonal: reflections are for real matrices; want orthogonal_map 'matrix_exp' or 'cayley'")
     if orthogonal_map not in MAPS:
         raise ValueError(f"orthogonal: orthogonal_map is {orthogonal_map!r}; want 'matrix_exp', 'cayley' or 'householder'")
     made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
