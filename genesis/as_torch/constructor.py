@@ -30,7 +30,7 @@ def take_sizes() -> None:
             shared = detach(first)
             attributes_of(self).update({name: value for name, value in attributes_of(shared).items() if name in INTERNAL})
             self._requires_grad = bool(options.get("requires_grad"))
-        elif options.keys() - {"device"} or (content and not isinstance(first, int | np.integer | list | tuple | np.ndarray)):
+        elif options.keys() - {"device"} or not isinstance(first, int | np.integer | list | tuple | range | np.ndarray | None):
             plain(self, *content, **options)  # arguments of `genesis.Tensor` that PyTorch's lacks
         else:
             result = legacy_tensor(get_default_dtype(), *content, **options)

@@ -60,10 +60,14 @@ def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tenso
     first, last = at(slopes, 0), at(slopes, extent - 2)
     if extent > 2:
         before, behind = at(gaps, 0, extent - 2), at(gaps, 1, extent - 2)
-        left, right = at(slopes, 0, extent - 2), at(slopes, 1, extent - 2)
-        middle = (left * behind + right * before) / (before + behind)
+        left, center, right = (at(x, start, extent - 2) for start in range(3))
+        if isinstance(step, Tensor):
+            outer = right * (before / behind) - left * (behind / before)
+            middle = outer / (before + behind) + center * ((behind - before) / (before * behind))
+        else:  # without the element between them, which may be infinite
+            middle = (right - left) / (2 * step)
         if edge_order == 2:  # the parabola through three points at either end
-            bend = (right - left) / (before + behind)
+            bend = (at(slopes, 1, extent - 2) - at(slopes, 0, extent - 2)) / (before + behind)
             first = first - at(bend, 0) * at(gaps, 0)
             last = last + at(bend, extent - 3) * at(gaps, extent - 2)
         parts = [first, middle, last]

@@ -30,9 +30,9 @@ def split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple
     axis = _axis("split", input, dim)
     extent = input.shape[axis]
     if isinstance(split_size, int):
-        if split_size <= 0:
+        if split_size < 0 or (not split_size and extent):
             raise ArgumentError(f"split: split_size must be positive, got {split_size}")
-        return _cut(input, axis, [*range(0, max(extent, 1), split_size.__index__()), extent])
+        return _cut(input, axis, [*range(0, max(extent, 1), split_size.__index__() or 1), extent])
     sizes = [int(s) for s in split_size]
     if sum(sizes) != extent or any(s < 0 for s in sizes):
         raise ArgumentError(f"split: sizes {sizes} do not add up to extent {extent} of dim {dim}")

@@ -12,7 +12,7 @@ from tests.as_torch.test_door import run
 CALLS = """
     torch.Tensor(2, 3).shape
     torch.Tensor([1, 2])
-    torch.Tensor()
+    torch.Tensor(), torch.Tensor(range(3))
     torch.Tensor((2, 3))
     torch.Tensor(torch.Size([2, 3])).shape
     torch.Tensor(numpy.array([1, 2]))

@@ -28,6 +28,15 @@ def test_slopes_and_their_gradients_are_torchs(settings):
     assert_close(*found, scale=100)
 
 
+@pytest.mark.parametrize("places", [None, np.arange(9.0) ** 1.5])
+def test_slopes_beside_infinities(places):
+    values = [2, -2, np.inf, np.inf, -np.inf, 3, np.nan, 1, np.inf]
+    spacing = {} if places is None else {"spacing": [places]}
+    found = [library.gradient(library.tensor(values), **{key: [library.tensor(places)] for key in spacing})[0].tolist()
+             for library in (genesis, torch)]
+    assert str(found[0]) == str(found[1])
+
+
 def test_slopes_of_integers_and_short_axes():
     assert_close(*[library.gradient(library.tensor([1, 4, 9, 16])) for library in (genesis, torch)])
     assert_close(*[library.gradient(library.tensor([1.0, 4.0])) for library in (genesis, torch)])

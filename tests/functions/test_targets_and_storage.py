@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import genesis
+from tests.as_torch.test_door import run
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int64", "float64"])
@@ -75,3 +76,26 @@ def test_resized_tensors_share_memory_or_are_refused():
         with pytest.raises(RuntimeError):
             x.resize_(10)
         assert lib is torch or x.shape == (2, 2)
+
+
+def test_old_constructors_share_memory_of_tensors(tmp_path):
+    printed = run("""
+        import torch
+        x = torch.arange(4.0)
+        y = torch.FloatTensor(x)
+        y[0] = 7
+        print(x[0].item(), torch.Tensor(x).data_ptr() == x.data_ptr(), torch.FloatTensor(x.storage()).shape)
+        print(torch.Tensor((1, 2)).tolist(), x.new((3, 4)).tolist(), x.new(x.shape).shape, x.new([[1], [2]]).tolist())
+        print(torch.FloatTensor(2, 3).shape, torch.LongTensor([1.7]).tolist(), x.new(2, 3).shape, torch.Tensor().shape)
+        """, tmp_path=tmp_path)
+    assert printed.splitlines() == [
+        "7.0 True torch.Size([4])", "[1.0, 2.0] [3.0, 4.0] torch.Size([4]) [[1.0], [2.0]]",
+        "torch.Size([2, 3]) [1] torch.Size([2, 3]) torch.Size([0])"]
+
+
+def test_reversed_and_empty_splits():
+    for lib in (genesis, torch):
+        assert reversed(lib.arange(3)).tolist() == [2, 1, 0] and reversed(lib.tensor(3)) == 3
+        assert [part.shape[0] for part in lib.ones(0, 3).split(0)] == [0]
+        with pytest.raises(RuntimeError):
+            lib.ones(2).split(0)

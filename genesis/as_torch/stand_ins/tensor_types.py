@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import genesis
 from genesis.functions.methods.inspection import TYPES
 from genesis.ir.annotations import AnyFunction
@@ -14,7 +12,6 @@ from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.named_layouts import NamedLayout
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
-from genesis.tensor.size import Size
 
 
 class _Kind(type):
@@ -33,13 +30,8 @@ class _Kind(type):
 
 
 def legacy_tensor(dtype: DType, *arguments: Any, device: Any = None) -> Tensor:
-    """A tensor of sizes, or of data: `torch.Tensor(2, 3)`, `torch.Tensor([1, 2])`."""
-    if not arguments:
-        return genesis.empty(0, dtype=dtype, device=device)
-    first = arguments[0]
-    if isinstance(first, int | np.integer | Size):
-        return genesis.empty(*arguments, dtype=dtype, device=device)
-    return genesis.tensor(first, dtype=dtype, device=device)
+    """A tensor of sizes, of data, or that shares memory: `torch.Tensor(2, 3)`, `torch.Tensor([1, 2])`, `torch.Tensor(x)`."""
+    return genesis.empty(0, dtype=dtype, device=device).new(*arguments)  # type: ignore[no-any-return]
 
 
 KINDS, CUDA_KINDS = ({

@@ -215,6 +215,12 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 
 @method
+def __reversed__(self: Tensor) -> Tensor:
+    """The tensor with its first axis walked backwards."""
+    return self.flip(0) if self.ndim else self
+
+
+@method
 def __len__(self: Tensor) -> int:
     if not self.shape:
         raise TypeError("len: a 0-d tensor has no length")

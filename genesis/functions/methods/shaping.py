@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from genesis.functions import creation
 from genesis.functions.methods.storage import TypedStorage, set_
 from genesis.functions.methods.strides import as_strided
@@ -12,6 +14,7 @@ from genesis.functions.overrides import function, overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
+from genesis.ir.library import Library
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike
@@ -159,14 +162,20 @@ _new_method("new_empty", creation.empty, "A tensor in this one's dtype and on it
 def new(self: Tensor, *content: Any, device: DeviceLike = None) -> Tensor:
     """A tensor of this one's dtype and device: from sizes, nested lists, or as a view of a tensor or storage.
 
+    If genesis is imported as `torch`, sizes are ints or a `torch.Size`, and a tuple is data, as in PyTorch.
+
     >>> genesis.ones(2).new([1, 2])
     tensor([1., 2.])
     """
-    if len(content) == 1 and isinstance(content[0], Tensor | TypedStorage):
-        return set_(creation.empty(0, dtype=self.dtype, device=self.device), content[0])
-    if content and not isinstance(content[0], int) and not isinstance(content[0], tuple):
-        return new_tensor(self, content[0], device=device)
-    shape = content[0] if content and isinstance(content[0], tuple) else content or (0,)
+    first = content[0] if content else 0
+    if isinstance(first, Tensor) and first.dtype is self.dtype:
+        return first.view_as(first)
+    if isinstance(first, Tensor | TypedStorage):
+        return set_(creation.empty(0, dtype=self.dtype, device=self.device), first)
+    is_shape = isinstance(first, tuple) and not (Library.strict and type(first) is tuple)
+    if not is_shape and not isinstance(first, int | np.integer):
+        return new_tensor(self, first, device=device)
+    shape = first if is_shape else content or (0,)
     return creation.empty(shape, dtype=self.dtype, device=self.device if device is None else device)
 
 
