@@ -22,9 +22,16 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.ir.unguarded import computed, maximum, may_exceed, minimum
 from genesis.lower.build import KernelCall
-from genesis.lower.stages import Loop, Product, Stage
+from genesis.lower.stages import Call, Loop, Product, Stage
 from genesis.lower.target import Target
-from genesis.lower.tile_access import AccessPattern, access_pattern, product_pattern, sequential_tile, stays_in_tiles
+from genesis.lower.tile_access import (
+    AccessPattern,
+    access_pattern,
+    may_stay_in_tiles,
+    product_pattern,
+    sequential_tile,
+    stays_in_tiles,
+)
 
 CACHE = 1 << 19  # bytes for the values of a tile: half of a second-level cache
 # Bytes for a product of a single point, as an image: what it reads is still in cache where it was just written. Zen 4,
@@ -101,6 +108,8 @@ class _LoopSearch:
 
     def loop(self, at: int, points: int, end: int | None = None) -> _Found | None:
         """The loop over the chain that begins with stage `at`, before stage `end` if given; None if it saves nothing."""
+        if at + 1 < len(self.stages) and not self._may_begin(at, points):
+            return None
         calls, end = self._chain(at, points, len(self.stages) if end is None else end)
         if len(calls) < 2:
             return None
@@ -131,6 +140,15 @@ class _LoopSearch:
         # Counting packing keeps large products out of loops with their GELU: an MLP's forward takes 0.89 ms instead of 0.998.
         gain = saved * TRAFFIC - again * PACKING - _idle(loop, self.target.planned)
         return _Found(gain, end, loop) if gain > 0 else None
+
+    def _may_begin(self, at: int, points: int) -> bool:
+        """Whether a chain may go on after its first stage, `at`: asked before whether its points divide that."""
+        first, following = self.stages[at : at + 2]
+        return len(first) > 1 or all([
+            (isinstance(call, Product) and not call.batch)  # it may run by terms
+            or ((pattern := self._pattern(call)) is not None
+                and may_stay_in_tiles(self.nodes, pattern, (), first[0].writes, points))
+            for call in following])
 
     def _chain(self, at: int, points: int, end: int) -> tuple[list[KernelCall | Product], int]:
         """The calls from stage `at` on, before `end`, that can run point by point together, and the stage after them.
@@ -174,10 +192,13 @@ class _LoopSearch:
 
     def _stays(self, call: KernelCall | Product, writes: Sequence[int], written: set[int], points: int) -> bool:
         """Whether a call can run point by point, within its own tiles of `writes` and of what was `written` before it."""
+        pattern = self._pattern(call)
+        return pattern is not None and stays_in_tiles(self.nodes, pattern, writes, written, points)
+
+    def _pattern(self, call: Call) -> AccessPattern | None:
         if id(call) not in self.patterns:
             self.patterns[id(call)] = call, access_pattern(call)
-        _, pattern = self.patterns[id(call)]
-        return pattern is not None and stays_in_tiles(self.nodes, pattern, writes, written, points)
+        return self.patterns[id(call)][1]
 
     def _adds_up(self, call: KernelCall | Product, written: set[int], points: int) -> bool:
         """Whether the points divide a product's terms, so that each point adds its part to the result.

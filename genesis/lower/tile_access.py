@@ -8,7 +8,7 @@ e it touches only the e-th of E equal tiles of each such value: then no point de
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -48,9 +48,8 @@ def stays_in_tiles(
     nodes: Sequence[Node], pattern: AccessPattern, writes: Sequence[int], written: set[int], points: int
 ) -> bool:
     """Whether a call can run point by point, within its own tiles of what it writes and of what was `written` before it."""
-    touched = [access for access in pattern.accesses if access.value in written or access.value in writes]
-    if any([(access.last - access.first) * points >= nodes[access.value].numel for access in touched]):
-        return False  # in any tiles of this size, whether or not the axes divide into points
+    if not may_stay_in_tiles(nodes, pattern, writes, written, points):
+        return False
     items = numel(pattern.extents)
     split, within_tiles = _split.__wrapped__, _within_tiles.__wrapped__
     if items.__class__ is int and points.__class__ is int:  # a template must tell symbolic sizes apart in tables
@@ -58,7 +57,22 @@ def stays_in_tiles(
     parted = split(pattern.extents, points) if points and items and not items % points else None
     if parted is None:
         return False
-    return all([within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in touched])
+    return all([within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in pattern.accesses
+                if value in written or value in writes])
+
+
+def may_stay_in_tiles(
+    nodes: Sequence[Node], pattern: AccessPattern, writes: Collection[int], written: Collection[int], points: int
+) -> bool:
+    """What `stays_in_tiles` can tell without dividing: no item touches more than a tile, and a first axis that is longer than
+    the number of points, which only its parts can be, goes through the tiles in order.
+    """
+    touched = [(access, nodes[access.value].numel) for access in pattern.accesses
+               if access.value in written or access.value in writes]
+    if any([(access.last - access.first) * points >= size for access, size in touched]):
+        return False
+    first = pattern.extents[0]
+    return all([access.outer[0] * first == size for access, size in touched]) or not first > points > 1
 
 
 Parted = tuple[tuple[int, int], ...]  # each axis as (extent over points, extent within a point)
