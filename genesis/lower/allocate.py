@@ -144,7 +144,7 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
     """
     first = {v: n for n, stage in reversed([*enumerate(schedule.stages)]) for call in stage for v in call.writes}
     last = {v: n for n, stage in enumerate(schedule.stages) for call in stage for v in call.reads}
-    locations = schedule.locations
+    locations, wanted = schedule.locations, frozenset(results)
     # 18 of the 25 buffers of an Adam step are donated.
     pairs: list[tuple[int, int]] = []
     begin = last_failing_stage(schedule.stages) + 1
@@ -154,7 +154,7 @@ def donations(nodes: Sequence[Node], schedule: Schedule, results: Collection[int
             if not isinstance(call, KernelCall):
                 continue
             inputs = [v for v in call.reads if locations[v].kind == "input" and last[v] == number and read[v] == 1
-                      and v not in results]
+                      and v not in wanted]
             outputs = [v for v in call.writes if locations[v].kind == "output" and first[v] == number]
             if inputs and outputs and call.kernel.factors is None:
                 matched = _matched(nodes, call.kernel, inputs, outputs)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import Shape, numel
 from genesis.lower.index_map import PLAIN, grouped_layout
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced, without_dead
+from genesis.lower.rewriting import Rewriting, Simplified, with_replaced, without_dead
 from genesis.ops.contraction import swapped
 from genesis.ops.registry import expand
 from genesis.ops.views import reshape_value, slice_value
@@ -73,10 +73,9 @@ def _windows(nodes: Sequence[Node], node: Node) -> int:
 
 def _totals(graph: Simplified, products: set[int]) -> dict[int, int]:
     """Sum over batch axes -> the product that it sums, if that has no other reader."""
-    readers = readers_of(enumerate(graph.nodes))
     return {
         index: node.inputs[0] for index, node in enumerate(graph.nodes)
-        if node.op == "sum" and node.inputs[0] in products and readers[node.inputs[0]] == [index]
+        if node.op == "sum" and node.inputs[0] in products and graph.readers[node.inputs[0]] == [index]
         and node.inputs[0] not in graph.outputs and max(node.attrs["axes"]) < len(graph.nodes[node.inputs[0]].shape) - 2
     }
 
@@ -144,10 +143,9 @@ def sum_batches(graph: Simplified) -> Simplified:
     nodes = list(graph.nodes)
     if not any([node.op == "sum" and _sums_product(nodes, node) for node in nodes]):
         return graph
-    readers = readers_of(enumerate(nodes))
     found = False
     for index, node in enumerate(nodes):
-        if _sums_product(nodes, node) and readers[node.inputs[0]] == [index] and node.inputs[0] not in graph.outputs:
+        if _sums_product(nodes, node) and graph.readers[node.inputs[0]] == [index] and node.inputs[0] not in graph.outputs:
             product = nodes[node.inputs[0]]
             attrs = {**product.attrs, "summed": max(node.attrs["axes"]) + 1}
             nodes[index] = Node("matmul", product.inputs, attrs, node.shape, node.dtype)

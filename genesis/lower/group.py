@@ -27,13 +27,13 @@ class Group:
     """Nodes computed by one kernel: `axes` of its loop nest, and each member's level."""
 
     __slots__ = (
-        "axes", "first_reader", "is_product", "kind", "levels", "loads", "members", "number", "operations", "passes",
+        "axes", "first_reader", "is_product", "kind", "levels", "loads", "members", "number", "operations", "passes", "reduces",
     )
 
     def __init__(self, number: float, kind: str, axes: tuple[Axis, ...]) -> None:
         self.number = number  # the order of groups; groups of single numbers have numbers between two others
         self.kind = kind
-        self.axes = axes
+        self.loop_over(axes)
         self.members: list[int] = []
         self.levels: dict[int, str] = {}
         self.passes: dict[int, int] = {}  # reductions that precede a member: each takes a pass over the row
@@ -47,9 +47,9 @@ class Group:
         """Whether it has values that wait for all rows of a kernel: its own, or the one before it."""
         return self.has(FINAL) or (self.number > 0 and self.number % 1 != 0)
 
-    @property
-    def reduces(self) -> bool:
-        return _reduces(self.axes)
+    def loop_over(self, axes: tuple[Axis, ...]) -> None:
+        self.axes = axes
+        self.reduces = any([reduced for _, reduced in axes])
 
     def numel(self, level: str) -> int:
         return _points(self.axes, level)
@@ -59,7 +59,7 @@ class Group:
 
     def absorb(self, other: Group, axes: tuple[Axis, ...]) -> None:
         """Take in all of `other`, in a nest of `axes`."""
-        self.axes = axes
+        self.loop_over(axes)
         self.members += other.members
         self.levels |= other.levels
         self.passes |= other.passes
@@ -70,11 +70,6 @@ class Group:
 
 
 # Cached: fusion asks for every node and candidate, and layers repeat their nests.
-@lru_cache(1 << 12)
-def _reduces(axes: tuple[Axis, ...]) -> bool:
-    return any(reduced for _, reduced in axes)
-
-
 @lru_cache(1 << 12)
 def _points(axes: tuple[Axis, ...], level: str) -> int:
     """The number of values of a member of `level`."""

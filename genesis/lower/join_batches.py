@@ -10,7 +10,7 @@ from __future__ import annotations
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel, reduced_shape
 from genesis.lower.index_map import grouped_layout
-from genesis.lower.rewriting import Simplified, readers_of, with_replaced
+from genesis.lower.rewriting import Simplified, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.contraction import swapped
 from genesis.ops.views import permute_value, reshape_value, slice_value
@@ -27,7 +27,7 @@ def join_batches(graph: Simplified) -> Simplified:
     products = [index for index, node in enumerate(nodes) if node.op == "matmul" and _is_batch(node)]
     if not products:
         return graph
-    readers = readers_of(enumerate(nodes))
+    readers = graph.readers
     sums = {index: readers[index][0] for index in products if index not in graph.outputs and _sums_batch(nodes, readers[index])}
     wide = {index for index in products if index not in sums and _shares_weights(nodes, nodes[index])}
     long = {sums[index] for index in sums if _has_few_terms(nodes, nodes[index])}

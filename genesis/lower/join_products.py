@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from genesis.ir.graph import Node, Value
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of, with_replaced
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.contraction import product, swapped
 from genesis.ops.joining import cat
@@ -23,7 +23,7 @@ def join_products(graph: Simplified) -> Simplified:
     products = [index for index, node in enumerate(nodes) if node.op == "matmul"]
     if len(products) < 2:
         return graph
-    readers = readers_of(enumerate(nodes))
+    readers = graph.readers
     parts = {index for index, found in readers.items() if len(found) == 1 and nodes[found[0]].op == "add"}
     parts.difference_update(graph.outputs)
     products = [index for index in products if index in parts and nodes[readers[index][0]].shape == nodes[index].shape]

@@ -85,7 +85,7 @@ class Levels:
             return None
         # An elementwise group adopts the nest of the first reduction that joins it.
         summed = None if group.reduces else self._columns_of_rows(node, pattern)
-        group.axes = summed or pattern
+        group.loop_over(summed or pattern)
         return COLUMN if summed else ROW
 
     def of_fresh(self, node: Node, pattern: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], str]:
@@ -139,7 +139,7 @@ class Levels:
             op = self.nodes[member].op
             if (level == FULL and group.passes[member]) or (PRIMITIVES[op].kind == "reduce" and op != "sum"):
                 return None
-        group.axes = rows
+        group.loop_over(rows)
         group.levels = {member: COLUMN if level == ROW else level for member, level in group.levels.items()}
         return ROW
 

@@ -26,11 +26,7 @@ ROWS = 8
 TRAFFIC = 8  # bytes to write and read an element of float32
 
 
-class Recomputed(NamedTuple):
-    """An elementwise value: its operations, and the values with memory that it is computed from."""
-
-    cost: int
-    sources: set[int]
+Recomputed = tuple[int, set[int]]  # an elementwise value: its operations, and the values with memory that it is computed from
 
 
 class Readers(NamedTuple):
@@ -99,13 +95,13 @@ def _recomputed(
         base = bases[i]
         made = None if base in found else computed.get(base)
         if made is not None:
-            cost += made.cost
-            sources |= made.sources
+            cost += made[0]
+            sources |= made[1]
         elif base in group_of or nodes[base].op == "input":
             sources.add(base)
         else:
             cost += PRIMITIVES[nodes[base].op].cost
-    return Recomputed(cost, sources)
+    return cost, sources
 
 
 def _readers(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.lower.index_map import Unmappable, contiguous_map, layout_at, pull_splitting
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, readers_of, with_replaced
+from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.elementwise import where
 from genesis.ops.layout import Layout
@@ -65,7 +65,7 @@ class _Reading:
 
     def __init__(self, graph: Simplified) -> None:
         self.nodes = graph.nodes
-        self.readers = readers_of(enumerate(graph.nodes))
+        self.readers = graph.readers
         self.outputs = {*graph.outputs}
 
     def pool_of(self, relu: int) -> _Pool | None:

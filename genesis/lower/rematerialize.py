@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Sequence
 
 from genesis.ir.graph import Node
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of, without_dead
+from genesis.lower.rewriting import Rewriting, Simplified, without_dead
 from genesis.ops.registry import PRIMITIVES
 
 LEAST_BYTES = 1 << 20
@@ -35,7 +35,7 @@ def rematerialize(graph: Simplified) -> Simplified:
 def _with_copies(graph: Simplified, large: Sequence[int]) -> Simplified:
     """The graph with the regions of `large` products copied for late readers."""
     nodes = graph.nodes
-    readers = readers_of(enumerate(nodes))
+    readers = graph.readers
     copies: dict[int, list[int]] = {}  # first late reader -> the region
     for product in large:
         region, first = _region(nodes, readers, product)
@@ -92,7 +92,7 @@ def _sunk(graph: Simplified) -> Simplified:
     memory at once: a GPT of four layers of 16 x 128 tokens takes 368 MiB in that order, 304 with each moved down.
     """
     nodes, outputs = graph.nodes, set(graph.outputs)
-    readers = readers_of(enumerate(nodes))
+    readers = graph.readers
     moving: set[int] = set()
     for index, node in enumerate(nodes):
         if is_quick_product(nodes, node):

@@ -15,7 +15,7 @@ from functools import partial
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import numel
 from genesis.lower.lower_concat import side_by_side, slice_at
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced
+from genesis.lower.rewriting import Rewriting, Simplified, with_replaced
 from genesis.lower.simplify import resimplified
 from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
@@ -29,7 +29,7 @@ def reorder(graph: Simplified) -> Simplified:
     """The graph with such values in the order of their readers."""
     nodes, outputs = graph.nodes, {*graph.outputs}
     whole = outputs.copy()  # the values that are read in their own order
-    readers = readers_of(enumerate(nodes))
+    readers = graph.readers
     views: dict[int, _Views] = defaultdict(dict)
     reordered: list[int] = []
     for index, node in reversed([*enumerate(nodes)]):

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import compress
 from typing import NamedTuple
 
 from genesis.ir.graph import Graph, Node, Value
 
 
-class Simplified(NamedTuple):
-    """A graph without dead nodes: `nodes`, the positions of the wanted values, and where each node came from."""
-
+class _Graph(NamedTuple):
     nodes: list[Node]
     outputs: list[int]
     origins: list[int]
+
+
+class Simplified(_Graph):
+    """A graph without dead nodes: `nodes`, the positions of the wanted values, and where each node came from."""
+
+    @cached_property
+    def readers(self) -> dict[int, list[int]]:
+        """Value -> the nodes that read it, in order; found once for all passes that leave the graph as it is."""
+        return readers_of(enumerate(self.nodes))
 
 
 class Rewriting(Graph):
@@ -66,7 +74,9 @@ def with_replaced(graph: Simplified, instead: Mapping[int, Callable[[Rewriting, 
     Each is what its function adds to the new graph, for the node with its inputs renumbered; None keeps the node.
     """
     result = Rewriting(graph)
-    for index, node in enumerate(graph.nodes):
+    first = min(instead, default=len(graph.nodes))  # nodes before it keep their positions
+    result.nodes, result.origins, result.new_index = graph.nodes[:first], graph.origins[:first], [*range(first)]
+    for index, node in enumerate(graph.nodes[first:], first):
         make = instead.get(index)
         value = None if make is None else make(result, result.moved(node))
         if value is None:
@@ -95,12 +105,13 @@ def without_dead(graph: Simplified) -> Simplified:
 
 def only_live(graph: Simplified, live: bytearray) -> Simplified:
     """The nodes that are `live`."""
-    if all(live):
+    first = live.find(0)  # nodes before it keep their positions
+    if first < 0:
         return graph
-    new_index = [-1] * len(live)
+    new_index = [*range(first), *[-1] * (len(live) - first)]
     moved = new_index.__getitem__
-    nodes: list[Node] = []
-    for index, node in enumerate(graph.nodes):
+    nodes = graph.nodes[:first]
+    for index, node in enumerate(graph.nodes[first:], first):
         if live[index]:
             new_index[index] = len(nodes)
             nodes.append(node.renumbered(tuple(map(moved, node.inputs))))

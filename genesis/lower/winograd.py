@@ -26,7 +26,7 @@ from genesis.ir.dtypes import float32
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.fuse_tiles import CACHE
-from genesis.lower.rewriting import Rewriting, Simplified, readers_of, with_replaced, without_dead
+from genesis.lower.rewriting import Rewriting, Simplified, with_replaced, without_dead
 from genesis.lower.winograd_transforms import (
     Row, assembled, both, factors, factors_of_gradient, interleaved, part, products_of, results_of, stacked, sums_of_products,
     transform_gradient, transform_kernel, transform_tile, unstacked, weights_of,
@@ -53,7 +53,7 @@ def winograd(graph: Simplified, pairs: bool = False) -> Simplified:
     products = {index: found for index, node in enumerate(nodes) if (found := form_of(nodes, index, pairs)) is not None}
     if not products:
         return graph
-    readers = readers_of(enumerate(nodes))
+    readers = graph.readers
     forms: dict[int, Form] = {}
     for index, form in products.items():
         if not form.summed:

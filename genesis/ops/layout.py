@@ -30,9 +30,9 @@ class Layout(NamedTuple):
     def is_contiguous(self) -> bool:
         """True when the elements, if any, follow each other in row-major order."""
         wanted = contiguous_strides(self.shape)
-        return self.strides == wanted or 0 in self.shape or all([
+        return self.strides == wanted or 0 in self.shape or (1 in self.shape and all([
             extent == 1 or stride == own for extent, stride, own in zip(self.shape, self.strides, wanted, strict=True)
-        ])
+        ]))
 
 
 def layout_in(node: Node) -> Layout:
