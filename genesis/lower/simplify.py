@@ -59,10 +59,13 @@ class _NumberedNodes:
         nodes = self.nodes
         alone = node.op == "input" or PRIMITIVES[node.op].kind == "collective"
         found = self.seen.setdefault(("alone", origin) if alone else node.key(), len(nodes))
-        if found == len(nodes):
-            nodes.append(node)
-            self.origins.append(origin)
-        return found
+        return self.append(node, origin) if found == len(nodes) else found
+
+    def append(self, node: Node, origin: int) -> int:
+        """The position of a node that is equal to no other."""
+        self.nodes.append(node)
+        self.origins.append(origin)
+        return len(self.nodes) - 1
 
     def add_view(self, view: Node, origin: int) -> int:
         """The position of a view: that of its input if it is the identity."""
@@ -157,7 +160,9 @@ def _products_transposed(graph: Simplified, products: Collection[int], live: byt
             new_index[index] = kept.add_view(_swapped(kept.nodes[product], product), origin)
         else:
             node = node.renumbered(inputs)
-            new_index[index] = kept.add_view(node, origin) if node.op == "view" else kept.add(node, origin)
+            # What is new are views and products: others are still equal to none.
+            add = kept.add_view if node.op == "view" else kept.add if node.op == "matmul" else kept.append
+            new_index[index] = add(node, origin)
     return Simplified(kept.nodes, [new_index[o] for o in graph.outputs], kept.origins)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from genesis.ir.graph import Node
@@ -51,14 +50,10 @@ def stays_in_tiles(
     if not may_stay_in_tiles(nodes, pattern, writes, written, points):
         return False
     items = numel(pattern.extents)
-    split, within_tiles = _split.__wrapped__, _within_tiles.__wrapped__
-    if items.__class__ is int and points.__class__ is int:  # a template must tell symbolic sizes apart in tables
-        split, within_tiles = _split, _within_tiles
-    parted = split(pattern.extents, points) if points and items and not items % points else None
-    if parted is None:
-        return False
-    return all([within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in pattern.accesses
-                if value in written or value in writes])
+    parted = _split(pattern.extents, points) if points and items and not items % points else None
+    return parted is not None and all([
+        _within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in pattern.accesses
+        if value in written or value in writes])
 
 
 def may_stay_in_tiles(
@@ -78,8 +73,6 @@ def may_stay_in_tiles(
 Parted = tuple[tuple[int, int], ...]  # each axis as (extent over points, extent within a point)
 
 
-# Cached: fusion of tiles asks for every chain of calls, and layers repeat their calls.
-@lru_cache(1 << 12)
 def _split(extents: tuple[int, ...], points: int) -> Parted | None:
     """Each outer axis as (extent over points, extent within a point); None if the axes cannot be divided so."""
     result = []
@@ -95,7 +88,6 @@ def _split(extents: tuple[int, ...], points: int) -> Parted | None:
     return tuple(result) if points == 1 else None
 
 
-@lru_cache(1 << 14)
 def _within_tiles(size: int, parted: Parted, outer: tuple[int, ...], low: int, high: int, points: int) -> bool:
     """Whether at point e an access stays within the e-th of `points` equal tiles of a value of `size` elements."""
     if size % points:
