@@ -7,8 +7,8 @@ a kernel on the target: loops over time are unrolled for others.
 from __future__ import annotations
 
 from genesis.ir.graph import Node, Value
-from genesis.lower.rewriting import Rewriting, Simplified, with_replaced
-from genesis.lower.simplify import resimplified
+from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.lower.simplify import replaced
 from genesis.ops.registry import PRIMITIVES
 
 
@@ -17,7 +17,7 @@ def apply_formulas(graph: Simplified, native: bool) -> Simplified:
     rows = [PRIMITIVES[node.op] for node in graph.nodes]
     found = [index for index, (node, row) in enumerate(zip(graph.nodes, rows, strict=True))
              if row.formula and not node.dtype.is_complex and not (native and row.native)]
-    return resimplified(with_replaced(graph, dict.fromkeys(found, _by_formula))) if found else graph
+    return replaced(graph, dict.fromkeys(found, _by_formula))
 
 
 def _by_formula(result: Rewriting, node: Node) -> Value | None:

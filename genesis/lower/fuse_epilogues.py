@@ -109,7 +109,7 @@ class _EpilogueSearch:
         """Whether a call may follow, row by row, the product of stage `at` and the followers `found` so far."""
         # Kernels with column sums have no pattern. Allowing them gained nothing: 219 to 218 ms a step.
         pattern = access_pattern(call)
-        if pattern is None or not stays_in_tiles(self.nodes, pattern, call.writes, written, rows):
+        if pattern is None or not stays_in_tiles(self.nodes, pattern, {*call.writes, *written}, rows):
             return False
         if may_fail(call):  # `checked` assumes that no epilogue fails
             return False

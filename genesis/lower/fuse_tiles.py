@@ -12,7 +12,7 @@ are such a chain too: cache lines are completed while they are in cache.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 from math import inf
 from operator import mul
@@ -25,12 +25,7 @@ from genesis.lower.build import KernelCall
 from genesis.lower.stages import Call, Loop, Product, Stage
 from genesis.lower.target import Target
 from genesis.lower.tile_access import (
-    AccessPattern,
-    access_pattern,
-    may_stay_in_tiles,
-    product_pattern,
-    sequential_tile,
-    stays_in_tiles,
+    AccessPattern, access_pattern, may_stay_in_tiles, product_pattern, sequential_tile, stays_in_tiles,
 )
 
 CACHE = 1 << 19  # bytes for the values of a tile: half of a second-level cache
@@ -142,12 +137,12 @@ class _LoopSearch:
         return _Found(gain, end, loop) if gain > 0 else None
 
     def _may_begin(self, at: int, points: int) -> bool:
-        """Whether a chain may go on after its first stage, `at`: asked before whether its points divide that."""
+        """Whether a chain may go on after its first stage, as far as that can be told before its points divide anything."""
         first, following = self.stages[at : at + 2]
         return len(first) > 1 or all([
             (isinstance(call, Product) and not call.batch)  # it may run by terms
             or ((pattern := self._pattern(call)) is not None
-                and may_stay_in_tiles(self.nodes, pattern, (), first[0].writes, points))
+                and may_stay_in_tiles(self.nodes, pattern, first[0].writes, points))
             for call in following])
 
     def _chain(self, at: int, points: int, end: int) -> tuple[list[KernelCall | Product], int]:
@@ -170,7 +165,7 @@ class _LoopSearch:
             if not sequential or not all([written.isdisjoint(call.reads) for call in found]):
                 last = len(calls), at + 1
             for call in found:
-                if (isinstance(call, Product) and call.summed) or not self._stays(call, call.writes, written, points):
+                if (isinstance(call, Product) and call.summed) or not self._stays(call, {*call.writes, *written}, points):
                     later.update(call.writes)
             for call in found:
                 written.update([value for value in call.writes if value not in later])
@@ -188,12 +183,12 @@ class _LoopSearch:
         whole = self.target.sequential_tiles is not None or not isinstance(call, Product) or not call.summed
         if not whole and numel(call.batch) // call.results % points:  # type: ignore[union-attr]
             return False
-        return self._stays(call, (), written, points)
+        return self._stays(call, written, points)
 
-    def _stays(self, call: KernelCall | Product, writes: Sequence[int], written: set[int], points: int) -> bool:
-        """Whether a call can run point by point, within its own tiles of `writes` and of what was `written` before it."""
+    def _stays(self, call: KernelCall | Product, values: Collection[int], points: int) -> bool:
+        """Whether a call can run point by point, within its own tiles of what it touches of `values`."""
         pattern = self._pattern(call)
-        return pattern is not None and stays_in_tiles(self.nodes, pattern, writes, written, points)
+        return pattern is not None and stays_in_tiles(self.nodes, pattern, values, points)
 
     def _pattern(self, call: Call) -> AccessPattern | None:
         if id(call) not in self.patterns:
@@ -207,15 +202,15 @@ class _LoopSearch:
         """
         if not isinstance(call, Product) or written.isdisjoint(call.reads) or not points or not call.is_plain:
             return False
-        products = numel(call.batch)
+        products, values = numel(call.batch), {*call.writes, *written}
         if call.batch and self.target.sequential_tiles is None:
             return False
-        if not products or points % products or self._stays(call, call.writes, written, points):
+        if not products or points % products or self._stays(call, values, points):
             return False
         # Gradients of attention's keys and values are such sums. With them, backward of 1 x 1 x 4096 x 64 is one loop, which
         # takes 16 MB beside the operands instead of 200.
         return not call.extents[2] % (points // products * (2 if call.pairs else 1)) and stays_in_tiles(
-            self.nodes, product_pattern(_by_terms(call, points)), call.writes, written, points)
+            self.nodes, product_pattern(_by_terms(call, points)), values, points)
 
     def _tile(self, calls: Sequence[KernelCall | Product], points: int, most: int) -> int | None:
         """The points of a tile: values between the calls fit into cache, and workers have equally many tiles.

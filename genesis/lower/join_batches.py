@@ -10,8 +10,8 @@ from __future__ import annotations
 from genesis.ir.graph import Graph, Node, Value
 from genesis.ir.shapes import numel, reduced_shape
 from genesis.lower.index_map import grouped_layout
-from genesis.lower.rewriting import Simplified, with_replaced
-from genesis.lower.simplify import resimplified
+from genesis.lower.rewriting import Simplified
+from genesis.lower.simplify import replaced
 from genesis.ops.contraction import swapped
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
@@ -32,7 +32,7 @@ def join_batches(graph: Simplified) -> Simplified:
     wide = {index for index in products if index not in sums and _shares_weights(nodes, nodes[index])}
     long = {sums[index] for index in sums if _has_few_terms(nodes, nodes[index])}
     instead = dict.fromkeys(wide, _widened) | dict.fromkeys(long, _lengthened)
-    return resimplified(with_replaced(graph, instead)) if instead else graph
+    return replaced(graph, instead)
 
 
 def _is_batch(node: Node) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from genesis.ir.graph import Node, Value
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced
-from genesis.lower.simplify import resimplified
+from genesis.lower.rewriting import Rewriting, Simplified, base_of
+from genesis.lower.simplify import replaced
 from genesis.ops.contraction import product, swapped
 from genesis.ops.joining import cat
 
@@ -38,7 +38,7 @@ def join_products(graph: Simplified) -> Simplified:
                   if tuple([nodes[index].inputs[0] for index in found]) in joined}
     instead = {root: partial(_joined, root, leaves, parts, join)
                for join, found in ((_columns_of, of_columns), (_product_of, sums)) for root, leaves in found.items()}
-    return resimplified(with_replaced(graph, instead))
+    return replaced(graph, instead)
 
 
 def _by_root(

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape
 from genesis.lower.index_map import Unmappable, contiguous_map, layout_at, pull_splitting
-from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced
-from genesis.lower.simplify import resimplified
+from genesis.lower.rewriting import Rewriting, Simplified, base_of
+from genesis.lower.simplify import replaced
 from genesis.ops.elementwise import where
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
@@ -39,14 +39,12 @@ def pool_first(graph: Simplified) -> Simplified:
         return graph
     read = _Reading(graph)
     pools = {relu: pool for relu in relus if (pool := read.pool_of(relu))}
-    if not pools:
-        return graph
     instead: dict[int, Callable[[Rewriting, Node], Value]] = {}
     for relu, pool in pools.items():
         instead[pool.masked] = partial(_masked, pool)
         instead[pool.greatest] = lambda result, node: result.add("relu", (result.append(node),), node.shape, node.dtype)
         instead[relu] = lambda result, node: result.value(node.inputs[0])
-    return resimplified(with_replaced(graph, instead))
+    return replaced(graph, instead)
 
 
 def _masked(pool: _Pool, result: Rewriting, node: Node) -> Value:

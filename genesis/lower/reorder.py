@@ -15,8 +15,8 @@ from functools import partial
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import numel
 from genesis.lower.lower_concat import side_by_side, slice_at
-from genesis.lower.rewriting import Rewriting, Simplified, with_replaced
-from genesis.lower.simplify import resimplified
+from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.lower.simplify import replaced
 from genesis.ops.layout import Layout, layout_in
 from genesis.ops.registry import PRIMITIVES
 from genesis.ops.transient import FORWARDED
@@ -63,7 +63,7 @@ def reorder(graph: Simplified) -> Simplified:
 
     instead = {index: partial(in_order, index) for index in reordered}
     instead |= {view: partial(shown, index) for index in reordered for view in readers[index] if nodes[view].op == "view"}
-    return resimplified(with_replaced(graph, instead))
+    return replaced(graph, instead)
 
 
 def _is_elementwise(nodes: Sequence[Node], index: int) -> bool:

@@ -68,7 +68,10 @@ class Rewriting(Graph):
         return Simplified(self.nodes, outputs, self.origins)
 
 
-def with_replaced(graph: Simplified, instead: Mapping[int, Callable[[Rewriting, Node], Value | None]]) -> Simplified:
+Replacements = Mapping[int, Callable[[Rewriting, Node], Value | None]]
+
+
+def with_replaced(graph: Simplified, instead: Replacements) -> Simplified:
     """The graph with other values in place of the nodes at some positions; nodes that they read no more are still there.
 
     Each is what its function adds to the new graph, for the node with its inputs renumbered; None keeps the node.

@@ -11,8 +11,8 @@ from functools import partial
 
 from genesis.ir.annotations import Key
 from genesis.ir.graph import Node, Value
-from genesis.lower.rewriting import Rewriting, Simplified, with_replaced
-from genesis.lower.simplify import resimplified
+from genesis.lower.rewriting import Rewriting, Simplified
+from genesis.lower.simplify import replaced
 from genesis.ops.registry import PRIMITIVES
 
 
@@ -37,7 +37,7 @@ def share_decompositions(graph: Simplified) -> Simplified:
     for index, node in enumerate(nodes):
         if (part := PRIMITIVES[node.op].part_of) and (at := wholes.get(_key(part[0], node))) is not None:
             instead[index] = partial(values, at, part[1])
-    return resimplified(with_replaced(graph, instead))
+    return replaced(graph, instead)
 
 
 def _key(op: str, node: Node) -> Key:

@@ -20,7 +20,9 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ir.unguarded import computed
 from genesis.lower.index_map import IndexMap, SplitAxis, Unmappable, pull
-from genesis.lower.rewriting import Simplified, base_of, live_nodes, only_live, readers_of, without_dead
+from genesis.lower.rewriting import (
+    Replacements, Simplified, base_of, live_nodes, only_live, readers_of, with_replaced, without_dead,
+)
 from genesis.ops.contraction import exchanged
 from genesis.ops.layout import Layout
 from genesis.ops.reference import widened_arrays
@@ -40,8 +42,11 @@ def simplify(nodes: Sequence[Node], outputs: Sequence[int]) -> Simplified:
     return without_dead(_products_transposed(graph, transposed, live)) if transposed else only_live(graph, live)
 
 
-def resimplified(graph: Simplified) -> Simplified:
-    """A graph that a pass has rewritten, simplified again."""
+def replaced(graph: Simplified, instead: Replacements) -> Simplified:
+    """The graph with other values in place of the nodes at some positions, simplified again."""
+    if not instead:
+        return graph
+    graph = with_replaced(graph, instead)
     again = simplify(graph.nodes, graph.outputs)
     return again._replace(origins=[graph.origins[i] for i in again.origins])
 

@@ -43,27 +43,21 @@ def _access(value: int, offset: int, outer: tuple[int, ...], inner: Iterable[tup
     return TileAccess(value, outer, first, last)
 
 
-def stays_in_tiles(
-    nodes: Sequence[Node], pattern: AccessPattern, writes: Sequence[int], written: set[int], points: int
-) -> bool:
-    """Whether a call can run point by point, within its own tiles of what it writes and of what was `written` before it."""
-    if not may_stay_in_tiles(nodes, pattern, writes, written, points):
+def stays_in_tiles(nodes: Sequence[Node], pattern: AccessPattern, values: Collection[int], points: int) -> bool:
+    """Whether a call can run point by point, within its own tiles of what it touches of `values`."""
+    if not may_stay_in_tiles(nodes, pattern, values, points):
         return False
     items = numel(pattern.extents)
     parted = _split(pattern.extents, points) if points and items and not items % points else None
-    return parted is not None and all([
-        _within_tiles(nodes[value].numel, parted, *axes, points) for value, *axes in pattern.accesses
-        if value in written or value in writes])
+    return parted is not None and all([_within_tiles(nodes[access.value].numel, parted, access, points)
+                                       for access in pattern.accesses if access.value in values])
 
 
-def may_stay_in_tiles(
-    nodes: Sequence[Node], pattern: AccessPattern, writes: Collection[int], written: Collection[int], points: int
-) -> bool:
+def may_stay_in_tiles(nodes: Sequence[Node], pattern: AccessPattern, values: Collection[int], points: int) -> bool:
     """What `stays_in_tiles` can tell without dividing: no item touches more than a tile, and a first axis that is longer than
     the number of points, which only its parts can be, goes through the tiles in order.
     """
-    touched = [(access, nodes[access.value].numel) for access in pattern.accesses
-               if access.value in written or access.value in writes]
+    touched = [(access, nodes[access.value].numel) for access in pattern.accesses if access.value in values]
     if any([(access.last - access.first) * points >= size for access, size in touched]):
         return False
     first = pattern.extents[0]
@@ -88,13 +82,14 @@ def _split(extents: tuple[int, ...], points: int) -> Parted | None:
     return tuple(result) if points == 1 else None
 
 
-def _within_tiles(size: int, parted: Parted, outer: tuple[int, ...], low: int, high: int, points: int) -> bool:
+def _within_tiles(size: int, parted: Parted, access: TileAccess, points: int) -> bool:
     """Whether at point e an access stays within the e-th of `points` equal tiles of a value of `size` elements."""
     if size % points:
         return False
     # Each axis has a part over points and a part within a point. The former must step exactly one tile at a time; the latter
     # must stay within the first tile.
     tile = step = size // points
+    _, outer, low, high = access
     for (lead, rest), stride in zip(reversed(parted), reversed(outer), strict=True):
         if lead > 1 and stride * rest != step:
             return False
