@@ -44,8 +44,7 @@ class Symbols:
         self.lines: list[str] = []
         self.effects: list[str] = []
         self.constants: dict[str, Any] = {"__name__": __name__}  # of the function
-        self._known: dict[str, Any] = {}
-        self.results: dict[Any, Any] = {}  # of arithmetic, by its operands
+        self.results: dict[Any, Any] = {}  # of arithmetic, by its operands; of expressions and questions, by their text
         self._is_compiled = False
         self.keys: dict[Any, Any] = {}  # of tables
 
@@ -77,9 +76,7 @@ class Symbols:
 
     def derived(self, text: str, value: Any, bounds: Bounds = (-inf, inf)) -> Any:
         """The symbol for an expression."""
-        if text not in self._known:
-            self._known[text] = self._symbol(self.lines, text, value, bounds)
-        return self._known[text]
+        return self.once(text, self._symbol, self.lines, text, value, bounds)
 
     def effect(self, function: str, *arguments: Any) -> Any:
         """The symbol for what a function returns after the guards."""
@@ -87,8 +84,8 @@ class Symbols:
 
     def ask(self, text: str, answer: bool) -> bool:
         """Guard the answer to a question."""
-        if text not in self._known:
-            self._known[text] = answer
+        if text not in self.results:
+            self.results[text] = answer
             self._record(self.lines, f"if {'not ' * answer}({text}): return {len(self.lines)}")
         return answer
 
@@ -138,8 +135,7 @@ class Symbols:
         exec("\n ".join([f"def fill({', '.join(parameters)}):", *lines]), self.constants)
         function: Callable[..., Any] = self.constants.pop("fill")
         # Caches of the passes may keep sizes for long; what only the function needs is not theirs to keep.
-        self._is_compiled, self.lines, self.effects, self.constants = True, [], [], {}
-        self._known, self.results, self.keys = {}, {}, {}
+        self._is_compiled, self.lines, self.effects, self.constants, self.results, self.keys = True, [], [], {}, {}, {}
         return function
 
 

@@ -35,43 +35,39 @@ def join_concats(graph: Simplified) -> Simplified:
     """The graph with nested concatenations flattened."""
     if sum(node.op == "cat" for node in graph.nodes) < 2:
         return graph
-    nodes, readers = graph.nodes, _readers(graph)
+    nodes = graph.nodes
     boxes: dict[int, list[_Box]] = {}
     inner: set[int] = set()
     for index, node in enumerate(nodes):
         if node.op != "cat" or not node.numel:
             continue
-        found, taken = _boxes(nodes, index, boxes, readers)
+        found, taken = _boxes(graph, index, boxes)
         if len(found) <= MOST_BOXES:
             boxes[index] = found
             inner |= taken
         else:
-            boxes[index], _ = _boxes(nodes, index, {}, readers)
+            boxes[index], _ = _boxes(graph, index, {})
     outer = {i for i, found in boxes.items() if i not in inner and any(base_of(nodes, x) in inner for x in nodes[i].inputs)}
     return without_dead(with_replaced(graph, {i: partial(_written, boxes[i]) for i in outer})) if outer else graph
 
 
-def _readers(graph: Simplified) -> dict[int, set[int]]:
-    """Value -> the nodes that read it or its views; -1 is for outputs."""
-    readers: dict[int, set[int]] = {base_of(graph.nodes, o): {-1} for o in graph.outputs}
-    for index, node in enumerate(graph.nodes):
-        if node.op != "view":
-            for i in node.inputs:
-                readers.setdefault(base_of(graph.nodes, i), set()).add(index)
-    return readers
+def _readers(graph: Simplified, value: int) -> set[int]:
+    """The nodes that read a value or its views; -1 is for outputs."""
+    found = {-1} if value in graph.outputs else set()
+    for reader in graph.readers.get(value, ()):
+        found |= _readers(graph, reader) if graph.nodes[reader].op == "view" else {reader}
+    return found
 
 
-def _boxes(
-    nodes: Sequence[Node], index: int, boxes: dict[int, list[_Box]], readers: dict[int, set[int]]
-) -> tuple[list[_Box], set[int]]:
+def _boxes(graph: Simplified, index: int, boxes: dict[int, list[_Box]]) -> tuple[list[_Box], set[int]]:
     """The parts of a `cat`, and the concatenations that it alone reads."""
-    node, start = nodes[index], 0
+    nodes, node, start = graph.nodes, graph.nodes[index], 0
     found: list[_Box] = []
     taken: set[int] = set()
     kept: set[int] = set()  # read other than by boxes
     for i in node.inputs:
         base, shape = base_of(nodes, i), nodes[i].shape
-        parts = _through(nodes, i, boxes[base]) if base in boxes and readers[base] == {index} else None
+        parts = _through(nodes, i, boxes[base]) if base in boxes and _readers(graph, base) == {index} else None
         if parts is None:
             kept.add(base)
             parts = [_Box(i, (0,) * len(shape), (1,) * len(shape), (0,) * len(shape), shape)]

@@ -122,7 +122,7 @@ def _readers(
             base = bases[i]
             there = group_of.get(base)
             if there is not None:
-                if "rest" in attrs and counts[base] == 1 and _is_elementwise(nodes[base]):
+                if "rest" in attrs and counts[base] == 1 and PRIMITIVES[nodes[base].op].kind == "elementwise":
                     put_parts.add(base)
                 elif in_memory:
                     found.add(base)
@@ -135,11 +135,6 @@ def _readers(
         if kind == "gather" and bases[node.inputs[0]] in group_of:
             found.add(bases[node.inputs[0]])
     return read
-
-
-def _is_elementwise(node: Node) -> bool:
-    """Whether the kernel that puts a value into another can compute it."""
-    return PRIMITIVES[node.op].kind == "elementwise"
 
 
 def _spread(node: Node) -> int:
