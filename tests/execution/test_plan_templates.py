@@ -137,6 +137,15 @@ def test_sizes_that_have_outgrown_all_templates_get_another(filled):
     assert any(plan.sizes == [4 * n] for plan in filled for n in range(300, 320))
 
 
+def test_attention_over_lengths_of_any_remainder_needs_one_template(filled):
+    weight, bias = genesis.randn(32, 96), genesis.randn(96)
+    for n in range(101, 125):
+        q, k, v = (part.reshape(n, 4, 8).transpose(0, 1) for part in (genesis.ones(n, 32) @ weight + bias).chunk(3, 1))
+        heads = (q @ k.transpose(1, 2)).softmax(-1) @ v
+        heads.transpose(0, 1).reshape(n, 32).tolist()
+    assert filled and {known.made for known in plan_template._skeletons.values()} <= {0, 1}
+
+
 def test_numbers_that_are_zero_in_an_example_have_symbols_of_their_own():
     numbers = plan_template._unified(Symbols(), [[0, 6, 0, 7], [4, 8, 8, 7], [2, 9, 4, 7]])
     assert [value_of(number) for number in numbers] == [2, 9, 4, 7]
