@@ -62,6 +62,8 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
+        if not all(isinstance(extent, int) for extent in unflattened_size):
+            raise TypeError(f"Unflatten: unflattened_size is {unflattened_size}; want integers")
         self.dim = dim
         self.unflattened_size = tuple(unflattened_size)
 

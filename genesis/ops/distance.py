@@ -5,10 +5,10 @@ from __future__ import annotations
 from genesis.ir.dtypes import DType
 from genesis.ir.graph import Value
 from genesis.ops.activation import logsigmoid
-from genesis.ops.complex_primitives import squared_modulus
-from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, pow, relu, rsqrt, sqrt, where
+from genesis.ops.elementwise import clamp, exp, log, log1pexp, minimum, relu, rsqrt, sqrt, where
 from genesis.ops.loss import loss, of_one_size, reduced
-from genesis.ops.reduction import amax, sum
+from genesis.ops.norms import vector_norm
+from genesis.ops.reduction import sum
 from genesis.ops.registry import broadcast, cast, composite, floating_dtype, promoted, widened
 
 
@@ -34,13 +34,7 @@ def pairwise_distance(x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-6, k
     tensor([5.])
     """
     a, b = promoted(x1, x2)
-    difference = widened(a) - widened(b) + eps
-    if p == 2:
-        distance = sqrt(sum(squared_modulus(difference), -1, keepdim))
-    elif p == float("inf"):
-        distance = amax(abs(difference), -1, keepdim)
-    else:
-        distance = pow(sum(pow(abs(difference), p), -1, keepdim), 1 / p)
+    distance = vector_norm(widened(a) - widened(b) + eps, p, -1, keepdim)
     return cast(distance, floating_dtype(a.dtype).real)
 
 
@@ -175,8 +169,11 @@ def triplet_margin_loss(
 ) -> Value:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), of p-norms.
 
-    With `swap`, d(positive, negative) is used where it is less. Raises ValueError for a margin of 0 or less.
+    With `swap`, d(positive, negative) is used where it is less. Raises ValueError for a margin of 0 or less, and other ranks.
     """
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        shapes = f"{anchor.shape}, {positive.shape} and {negative.shape}"
+        raise ValueError(f"triplet_margin_loss: inputs have shapes {shapes}; want as many axes")
     if margin <= 0:
         raise ValueError(f"triplet_margin_loss: margin must be greater than 0, got {margin}")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)

@@ -11,8 +11,10 @@ from operator import add, or_
 
 from genesis.ir.graph import Value
 from genesis.ops.complex_primitives import squared_modulus
-from genesis.ops.elementwise import clamp, isfinite, logical_not, maximum, pow, sqrt
-from genesis.ops.reduction import amax, any, sum
+from genesis.ops.elementwise import clamp, isfinite, logical_not, sqrt
+from genesis.ops.joining import stack
+from genesis.ops.norms import vector_norm
+from genesis.ops.reduction import any, sum
 from genesis.ops.registry import cast, composite, widened
 
 Values = Sequence[Value]
@@ -28,12 +30,10 @@ def _like(values: Values, models: Values) -> tuple[Value, ...]:
 def clip_to_norm(gradients: Values, max_norm: Scalar, norm_type: float) -> tuple[Value, ...]:
     """The norm of all gradients taken as one vector, then the gradients scaled down to `max_norm` where it is larger."""
     grads = [widened(g) for g in gradients]
-    if norm_type == float("inf"):
-        total = reduce(maximum, [amax(abs(g)) for g in grads])
+    if norm_type == 2:
+        total = sqrt(reduce(add, [sum(squared_modulus(g)) for g in grads]))
     else:
-        powers = [sum(squared_modulus(g) if norm_type == 2 else pow(abs(g), norm_type)) for g in grads]
-        total = reduce(add, powers)
-        total = sqrt(total) if norm_type == 2 else pow(total, 1 / norm_type)
+        total = vector_norm(stack([vector_norm(g, norm_type) for g in grads]), norm_type)
     scale = clamp(max_norm / (total + 1e-6), max=1.0)
     return total, *_like([g * scale for g in grads], gradients)
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import genesis
+from tests.tolerances import assert_close
 
 BOTH = pytest.mark.parametrize("lib", [genesis, torch], ids=["genesis", "torch"])
 OLD = {"size_average", "reduce", "min_value", "max_value"}  # which PyTorch has given up for `reduction`, `min_val`, `max_val`
@@ -66,8 +67,12 @@ def test_containers_are_extended_in_place_and_reject_what_they_cannot_hold(lib):
         lib.nn.ModuleDict()[""] = lib.nn.ReLU()
     with pytest.raises(TypeError):
         lib.nn.Module().register_buffer("scale", 5)
+    with pytest.raises(TypeError):
+        lib.nn.Unflatten(1, (2, 5, 5.0))
     with pytest.raises(RuntimeError):
         lib.nn.PixelShuffle(-1)(lib.ones(1, 9, 3, 3))
+    with pytest.raises(RuntimeError):
+        lib.nn.functional.triplet_margin_loss(lib.ones(5, 10), lib.ones(5, 10), lib.ones(10))
     with pytest.raises(AssertionError):
         lib.nn.MultiheadAttention(4, 2)(lib.ones(3, 1, 4), lib.ones(3, 4), lib.ones(3, 4))
 
@@ -97,6 +102,17 @@ def test_targets_of_other_ranks_than_the_pairs_are_refused(lib):
     for shape, target in (((5, 2), (5, 1)), ((5,), (5,)), ((2, 5), ())):
         with pytest.raises(RuntimeError):
             loss(lib.ones(shape), lib.ones(shape), lib.ones(target))
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0, 1.0, 0.5, -1.0, float("inf"), -float("inf")])
+def test_distances_of_equal_points_and_of_any_order_are_torchs(p):
+    found = []
+    for lib in (genesis, torch):
+        x = lib.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]], requires_grad=True)
+        distance = lib.nn.functional.pairwise_distance(x, lib.tensor([[1.0, 2.0, 3.0], [4.0, 2.0, 4.0]]), p, eps=0.0)
+        distance.sum().backward()
+        found.append([distance, x.grad])
+    assert_close(*found)
 
 
 @BOTH

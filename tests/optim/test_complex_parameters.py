@@ -82,7 +82,7 @@ def test_newtons_method_sees_both_parts(settings):
     assert_same(*found, "LBFGS", "complex128")
 
 
-@pytest.mark.parametrize("norm_type", [1.0, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("norm_type", [0, 1.0, 2.0, 3.0, -1.0, float("inf"), -float("inf")])
 def test_complex_gradients_are_clipped_by_their_moduli(norm_type):
     ours, theirs = parameters("complex128")
     loss(ours, 1).backward()
