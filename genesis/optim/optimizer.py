@@ -80,6 +80,8 @@ class Optimizer(Stateful):
     def add_param_group(self, param_group: Group) -> None:
         """Update the tensors of `param_group["params"]` too, with the group's own settings where it has some."""
         name, group = type(self).__name__, param_group
+        if isinstance(group["params"], set):
+            raise TypeError(f"{name}: a set of parameters has no order that lasts; want a list")
         members = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         members, names = _named(members)
         if names or "param_names" in group:

@@ -75,8 +75,10 @@ def made_again(made, lib, schedule, optimizer):
     return resumed
 
 
-def test_a_parameter_of_several_groups_has_one_position():
+def test_a_parameter_of_several_groups_has_one_position_and_sets_have_no_order():
     for library in (genesis, torch):
+        with pytest.raises(TypeError):
+            library.optim.SGD([{"params": {library.nn.Parameter(library.ones(1))}}])
         optimizer = library.optim.SGD([library.nn.Parameter(library.ones(1)) for _ in range(2)])
         optimizer.param_groups.extend(optimizer.param_groups)
         assert [group["params"] for group in optimizer.state_dict()["param_groups"]] == [[0, 1], [0, 1]]
