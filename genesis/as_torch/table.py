@@ -282,6 +282,7 @@ NAMES: dict[str, Any] = {
     **{f"torch.{name}": sparse.mm for name in ("spmm", "dsmm")},
     "torch.hsmm": products.hspmm,
     "torch._sym_sqrt": math.sqrt,
+    "torch.Storage": stand_ins.torch_state.STORAGES["FloatStorage"],
     "torch._utils._element_size": attrgetter("itemsize"),
     **{f"torch.sparse.{name}": kind for name, kind in stand_ins.tensor_types.SPARSE_KINDS.items()},
     **{f"torch.{name}_copy": stand_ins.torch.copied(getattr(genesis, name)) for name in ("view_as_real", "view_as_complex")},

@@ -225,8 +225,9 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 def _repeated(repeats: Tensor, like: Tensor) -> Tensor:
     """Each index repeated `repeats` (n,) times."""
-    if repeats.dtype.category != 1:
-        raise UnsupportedTypeError(f"repeat_interleave: repeats are {repeats.dtype.name}; want integers")
+    if repeats.dtype.category != 1 or repeats.ndim != 1:
+        kind = f"{repeats.dtype.name} of shape {repeats.shape}"
+        raise UnsupportedTypeError(f"repeat_interleave: repeats are {kind}; want integers, one for each element")
     is_few = not is_recording() or not repeats.numel()
     if ((values_of(repeats) if is_few else repeats) < 0).any():
         raise ArgumentError("repeat_interleave: wants counts of 0 or more, got a negative one")
@@ -255,8 +256,7 @@ def repeat_interleave(
             raise ArgumentError(f"repeat_interleave: output_size is {output_size}; want {result.shape[dim or 0]}")
         return result
     if repeats is None:
-        kind = np.int32 if input.dtype is int32 else np.int64
-        return from_data(np.repeat(np.arange(input.numel(), dtype=kind), values_of(input)), device=input.device)
+        return _repeated(input, input).to(int32 if input.dtype is int32 else int64)
     x = input.reshape(-1) if dim is None else input
     axis = normalize_axis("repeat_interleave", dim or 0, x.ndim)
     if isinstance(repeats, Tensor) and repeats.numel() != 1:

@@ -99,7 +99,7 @@ def integers(stream: MersenneTwister, count: int, dtype: DType, low: int, high: 
     extent = high - low
     alone = dtype is int32 and (low, high) == (0, 1 << 31)  # all bits of an element
     words = stream.words(count).astype(np.uint64) if alone or extent < _LONG else stream.long_words(count)
-    return (words % np.uint64(extent)).astype(np.int64) + low
+    return words.astype(np.int64) if extent == 1 << 64 else (words % np.uint64(extent)).astype(np.int64) + low
 
 
 def trials(stream: MersenneTwister, count: int, p: float) -> np.ndarray:

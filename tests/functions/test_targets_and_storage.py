@@ -42,6 +42,8 @@ def test_bounds_of_random_integers():
     for lib in (genesis, torch):
         drawn = lib.empty(1000, dtype=lib.int64).random_(5, None)
         assert drawn.min() >= 5 and drawn.max() > 2**40
+        whole = lib.empty(1000, dtype=lib.int64).random_(-(2**63), None)
+        assert whole.min() < -(2**61) and whole.max() > 2**61
         assert lib.empty(1000, dtype=lib.int8).random_(-128, None).min() < -100
         assert set(lib.empty(100).random_(to=2).tolist()) == {0, 1} == set(lib.empty(100).random_(2).tolist())
         assert set(lib.empty(100).random_(**{"from": 3, "to": 5}).tolist()) == {3, 4}
@@ -86,11 +88,17 @@ def test_old_constructors_share_memory_of_tensors(tmp_path):
         y[0] = 7
         print(x[0].item(), torch.Tensor(x).data_ptr() == x.data_ptr(), torch.FloatTensor(x.storage()).shape)
         print(torch.Tensor((1, 2)).tolist(), x.new((3, 4)).tolist(), x.new(x.shape).shape, x.new([[1], [2]]).tolist())
+        print(torch.Storage is torch.FloatStorage, torch.empty(100, dtype=torch.int64).random_(-2**63, None).min() < 0)
+        for arguments in ([1, 2],), (b"1234", 0):
+            try:
+                torch.frombuffer(arguments[0], dtype=torch.uint8, **{"count": 0} if arguments[1:] else {})
+            except ValueError:
+                print("refused")
         print(torch.FloatTensor(2, 3).shape, torch.LongTensor([1.7]).tolist(), x.new(2, 3).shape, torch.Tensor().shape)
         """, tmp_path=tmp_path)
     assert printed.splitlines() == [
         "7.0 True torch.Size([4])", "[1.0, 2.0] [3.0, 4.0] torch.Size([4]) [[1.0], [2.0]]",
-        "torch.Size([2, 3]) [1] torch.Size([2, 3]) torch.Size([0])"]
+        "True tensor(True)", "refused", "refused", "torch.Size([2, 3]) [1] torch.Size([2, 3]) torch.Size([0])"]
 
 
 def test_reversed_and_empty_splits():

@@ -70,6 +70,7 @@ MISTAKES = """
     lib.meshgrid()
     lib.empty(3).uniform_(-3e38, 3e38)
     lib.repeat_interleave(lib.ones(2), lib.tensor([1, -1]))
+    lib.repeat_interleave(lib.tensor([[1, 2]]))
     lib.repeat_interleave(lib.ones(2), lib.tensor([True, False]))
     lib.signal.windows.hann(5, dtype=lib.int64)
     lib.zeros(2, dtype=lib.float32, out=lib.empty(2, dtype=lib.float64))

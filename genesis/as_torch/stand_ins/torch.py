@@ -16,6 +16,7 @@ from genesis.functions.methods.table import function_of
 from genesis.functions.overrides import routed_function
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
+from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.rng import default_generator
 from genesis.signal import windows
@@ -140,7 +141,13 @@ def get_device(input: Tensor) -> int:
 def frombuffer(
     buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of a buffer's bytes, in its memory."""
+    """A tensor of a buffer's bytes, in its memory. Raises ValueError for what is no buffer, or has not so many elements."""
+    try:
+        memoryview(buffer)
+    except TypeError as problem:
+        raise ArgumentError(f"frombuffer: {problem}") from None
+    if not count:
+        raise ArgumentError("frombuffer: count is 0; want 1 or more, or -1 for all")
     return genesis.from_numpy(np.frombuffer(buffer, dtype.numpy, count, offset)).requires_grad_(requires_grad)
 
 
