@@ -18,10 +18,9 @@ class RunningBackward:
         self.found: dict[Callable[[], None], dict[int, Any]] = {}  # what a callback will need: gradients by number
 
     def run_callbacks(self) -> None:
-        """Call the queued callbacks, in order."""
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()
+        """Call the queued callbacks, in order, and those that they queue."""
+        while self._callbacks:
+            self._callbacks.pop(0)()
 
 
 def innermost_backward() -> RunningBackward:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from genesis.autograd.hooks import GradientEvent, add_observer, observers, remove_observer
+from genesis.autograd.hooks import GradientEvent, add_observer, observers
 from genesis.execution.realize import realize
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor
 from genesis.tracing.source_line import line_name
-from genesis.tracing.state import grad_mode
+from genesis.tracing.state import grad_mode, thread_state
 
 
 class AnomalyError(RuntimeError):
@@ -36,6 +36,11 @@ class _NanSearch:
                 raise AnomalyError(f"backward: {event.name}{where} gave nan as the gradient of its argument {argument}")
 
 
+def _search_by(searches: list[_NanSearch]) -> None:
+    """Have these searches observe, and no other ones."""
+    thread_state.observers = (*[o for o in thread_state.observers if not isinstance(o, _NanSearch)], *searches)
+
+
 class detect_anomaly:
     """A context in which a backward that computes a NaN raises AnomalyError, with the line of the operation.
 
@@ -50,19 +55,16 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        self._searches: list[_NanSearch] = []
+        self._before: list[list[_NanSearch]] = []
         self._check_nan = check_nan
 
     def __enter__(self) -> None:
-        search = _NanSearch()
-        self._searches.append(search)
+        self._before.append(observers(_NanSearch))
         if self._check_nan:
-            add_observer(search)
+            add_observer(_NanSearch())
 
     def __exit__(self, *problem: object) -> None:
-        search = self._searches.pop()
-        if search in observers():
-            remove_observer(search)
+        _search_by(self._before.pop())
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -74,20 +76,11 @@ class set_detect_anomaly(detect_anomaly):
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
-        self._before = [o for o in observers() if isinstance(o, _NanSearch)]
-        for search in self._before:
-            remove_observer(search)
-        if mode and check_nan:
-            add_observer(_NanSearch())
+        self._before.append(observers(_NanSearch))
+        _search_by([_NanSearch()] if mode and check_nan else [])
 
     def __enter__(self) -> None:
         pass
-
-    def __exit__(self, *problem: object) -> None:
-        for search in [o for o in observers() if isinstance(o, _NanSearch)]:
-            remove_observer(search)
-        for search in self._before:
-            add_observer(search)
 
 
 def is_anomaly_enabled() -> bool:
@@ -97,4 +90,4 @@ def is_anomaly_enabled() -> bool:
     ...     genesis.autograd.anomaly.is_anomaly_enabled()
     True
     """
-    return any(isinstance(o, _NanSearch) for o in observers())
+    return bool(observers(_NanSearch))

@@ -15,7 +15,7 @@ from genesis.autograd.trace_backward import Cotangent, TraceBackward, add_cotang
 from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import array_of, call
-from genesis.tensor.handle import Tensor
+from genesis.tensor.handle import Tensor, tensor_of
 from genesis.tensor.new_programs import flush_part
 from genesis.tensor.transfer import sent
 from genesis.tracing.state import grad_mode, thread_state
@@ -50,7 +50,9 @@ class BackwardPass:
         if array.node.differentiable:
             self._add(array, cotangent, array)
         elif root.requires_grad:
-            self._find(root, ones_like(array) if cotangent is None else cotangent)
+            with grad_mode(self.create_graph):
+                self._find(root, ones_like(array) if cotangent is None else array_of(tensor_of(
+                    cotangent, cotangent.node.differentiable).clone()))
 
     def aim_at(self, wanted: Sequence[Tensor], roots: Sequence[Tensor]) -> None:
         """Compute the gradients of `wanted`, possibly results, and call only hooks and Functions on the way there."""

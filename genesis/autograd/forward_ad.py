@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from genesis.autograd.pullback import pull, pull_linear
+from genesis.ir.errors import ArgumentError
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import grad_mode, thread_state
 
@@ -63,11 +64,15 @@ def dual_level() -> Iterator[int]:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """`tensor` with a tangent of its shape. Raises RuntimeError outside of a level, ValueError for another shape."""
+    """`tensor` with a tangent of its shape. Raises RuntimeError outside of a level, ValueError for other shapes or integers."""
     if thread_state.dual_level is None:
         raise RuntimeError("make_dual: there is no level; enter one with dual_level()")
     if tensor.shape != tangent.shape:
-        raise ValueError(f"make_dual: the tangent has shape {tangent.shape}; want the tensor's {tensor.shape}")
+        raise ArgumentError(f"make_dual: the tangent has shape {tangent.shape}; want the tensor's {tensor.shape}")
+    if tensor.dtype.category < 2 or tangent.dtype.category < 2:
+        raise ArgumentError(f"make_dual: wants floating tensors, got {tensor.dtype.name} and a tangent of {tangent.dtype.name}")
+    if tangent.requires_grad and unpack_dual(tangent).tangent is not None:
+        raise RuntimeError("make_dual: the tangent has a tangent itself; use genesis.func.jvp for derivatives of derivatives")
     with grad_mode(True):
         dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
     thread_state.dual_level[0].append((dual, tangent))

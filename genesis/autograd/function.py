@@ -26,8 +26,8 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
     """The base of operations with handwritten gradients.
 
     Subclasses define `forward(ctx, *args, **kwargs)`, which returns a tensor or a tuple with tensors, and
-    `backward(ctx, *grad_outputs)`, which returns one gradient per argument of `forward` (None where none flows; a single
-    gradient needs no tuple). A gradient with broadcast axes is summed to its argument's shape.
+    `backward(ctx, *grad_outputs)`, also called `vjp`, which returns one gradient per argument of `forward` (None where none
+    flows; a single gradient needs no tuple). A gradient with broadcast axes is summed to its argument's shape.
 
     >>> class Cube(genesis.Function):
     ...     @staticmethod
@@ -100,7 +100,10 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
                     (a.shape, a.dtype, a.device, needs) if isinstance(a, Tensor) else None
                     for a, needs in zip(args, context.needs_input_grad, strict=True)])
             inputs = [given[id(a)] if needs else None for a, needs in zip(args, context.needs_input_grad, strict=True)]
-            wrapped = record_custom(cls.__name__, cls.backward, context, inputs, listed, given)
+            vjp = getattr(cls, "vjp", None)
+            if vjp is not None and cls.backward is not Function.backward:
+                raise RuntimeError(f"{cls.__name__}: defines both backward and vjp, which are names of one; want one of them")
+            wrapped = record_custom(cls.__name__, vjp or cls.backward, context, inputs, listed, given)
         else:
             wrapped = [plain(r) for r in listed]
         kind = result_class(args)
@@ -171,19 +174,22 @@ def once_differentiable(backward: AnyFunction) -> AnyFunction:
         if not thread_state.grad_enabled or not sources:
             return answers
         several = isinstance(answers, tuple | list)
-        barred = [_Barred.apply(a, *sources) if isinstance(a, Tensor) else a for a in (answers if several else [answers])]
+        problem = RuntimeError("backward: this gradient comes from a once_differentiable function and cannot be derived again")
+        listed = answers if several else [answers]
+        barred = [Barred.apply(problem, answer, *sources) if isinstance(answer, Tensor) else answer for answer in listed]
         return tuple(barred) if several else barred[0]
 
     return once
 
 
-class _Barred(Function):
-    """A value whose differentiation raises."""
+class Barred(Function):
+    """A value, computed from `sources`, whose differentiation raises `problem`."""
 
     @staticmethod
-    def forward(ctx: Context, value: Tensor, *sources: Tensor) -> Tensor:
+    def forward(ctx: Context, problem: Exception, value: Tensor, *sources: Tensor) -> Tensor:
+        ctx.save_variable("problem", problem)
         return value
 
     @staticmethod
     def backward(ctx: Context, *grad_outputs: Tensor) -> None:
-        raise RuntimeError("backward: this gradient comes from a once_differentiable function and cannot be derived again")
+        raise ctx.saved_variables["problem"]

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from genesis.autograd.hooks import Gradients
 from genesis.autograd.pullback import columns_of, constant, enter, full, handle, jacobian_of, or_zeros, pull, pull_linear
 from genesis.ir.annotations import AnyFunction, Tree
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.shapes import Shape
 from genesis.tensor.call_modes import overriding_kinds
 from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, result_class
-from genesis.tracing.state import grad_mode
+from genesis.tracing.state import grad_mode, thread_state
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 __dir__ = __all__.copy
@@ -38,10 +39,12 @@ def jacobian(
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     points, outputs, result = _called("jacobian", func, inputs, create_graph)
-    found = [jacobian_of(y, points, create_graph, vectorize) for y in outputs] if strategy == "reverse-mode" else (
-        columns_of(outputs, points, create_graph, vectorize)
-    )
-    table = [_as(outputs, _defined("jacobian", row, points, strict, y.shape)) for row, y in zip(found, outputs, strict=True)]
+    with grad_mode(create_graph or thread_state.grad_enabled):
+        found = [jacobian_of(y, points, create_graph, vectorize) for y in outputs] if strategy == "reverse-mode" else (
+            columns_of(outputs, points, create_graph, vectorize)
+        )
+    table = [_defined("jacobian", row, points, strict, create_graph, outputs, y.shape)
+             for row, y in zip(found, outputs, strict=True)]
     return _like([_like(row, inputs) for row in table], result)
 
 
@@ -71,7 +74,7 @@ def vjp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
     """
     points, outputs, result = _called("vjp", func, inputs, create_graph)
     found = pull(outputs, _vectors("vjp", v, outputs, "output"), points, create_graph)
-    return _values(outputs, result, create_graph), _like(_as(outputs, _defined("vjp", found, points, strict)), inputs)
+    return _values(outputs, result, create_graph), _like(_defined("vjp", found, points, strict, create_graph, outputs), inputs)
 
 
 def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
@@ -86,7 +89,7 @@ def jvp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_gra
     tangents = _vectors("jvp", v, points, "input")
     seeds, slopes = pull_linear(outputs, points)
     found = pull(or_zeros(slopes, points), tangents, seeds, create_graph)
-    return _values(outputs, result, create_graph), _like(_as(outputs, _defined("jvp", found, outputs, strict)), result)
+    return _values(outputs, result, create_graph), _like(_defined("jvp", found, outputs, strict, create_graph, outputs), result)
 
 
 def vhp(func: AnyFunction, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> Tree:
@@ -114,7 +117,7 @@ def _hessian_product(
     vectors = _vectors(name, v, points, "input")
     slopes = pull(outputs, [full(1, y.shape, y) for y in outputs], points, True)
     found = pull(_defined(name, slopes, points, strict), vectors, points, create_graph)
-    return _values(outputs, result, create_graph), _like(_as(outputs, _defined(name, found, points, strict)), inputs)
+    return _values(outputs, result, create_graph), _like(_defined(name, found, points, strict, create_graph, outputs), inputs)
 
 
 # ---- the parts ----
@@ -151,12 +154,6 @@ def _like(tensors: Sequence[Tree], structure: object) -> Tree:
     return tuple(tensors) if isinstance(structure, tuple) else tensors[0]
 
 
-def _as(outputs: Sequence[Tensor], found: Sequence[Tensor]) -> Sequence[Tensor]:
-    """`found` in the class of the outputs, if that is a Tensor subclass without overrides."""
-    kind = result_class(outputs)
-    return found if kind is Tensor or overriding_kinds(outputs) else [x.as_subclass(kind) for x in found]
-
-
 def _values(outputs: Sequence[Tensor], result: Tree, create_graph: bool) -> Tree:
     return _like([y if create_graph else constant(y) for y in outputs], result)
 
@@ -170,19 +167,27 @@ def _vectors(name: str, v: Tensors | None, like: Sequence[Tensor], what: str) ->
     vectors = _listed(name, "v", v)
     have, want = [x.shape for x in vectors], [x.shape for x in like]
     if have != want:
-        raise ValueError(f"{name}: v has the shapes {have}; want those of the {what}s, {want}")
+        raise ArgumentError(f"{name}: v has the shapes {have}; want those of the {what}s, {want}")
     return vectors
 
 
 def _single(name: str, y: object) -> Tensor:
     if not isinstance(y, Tensor) or y.numel() != 1:
         got = f"shape {y.shape}" if isinstance(y, Tensor) else type(y).__name__
-        raise RuntimeError(f"{name}: the function must return one tensor with one element, got {got}")
+        raise ArgumentTypeError(f"{name}: the function must return one tensor with one element, got {got}")
     return y
 
 
-def _defined(name: str, found: Gradients, like: Sequence[Tensor], strict: bool, lead: Shape = ()) -> list[Tensor]:
-    if strict and None in found:
-        raise RuntimeError(f"{name}: what is differentiated does not depend on number {list(found).index(None)} of what it is "
+def _defined(
+    name: str, found: Gradients, like: Sequence[Tensor], strict: bool, create_graph: bool = False,
+    outputs: Sequence[Tensor] = (), lead: Shape = (),
+) -> list[Tensor]:
+    """Derivatives of shape (*lead, *x.shape) for the x in `like`, zeros where there are none unless `strict`, in the class of
+    the outputs, if that is a Tensor subclass without overrides.
+    """
+    constant = [x is None or (create_graph and not x.requires_grad) for x in found]
+    if strict and any(constant):
+        raise RuntimeError(f"{name}: what is differentiated does not depend on number {constant.index(True)} of what it is "
                            "differentiated by; strict=False gives zeros")
-    return or_zeros(found, like, lead)
+    kind, values = result_class(outputs), or_zeros(found, like, lead)
+    return values if kind is Tensor or overriding_kinds(outputs) else [x.as_subclass(kind) for x in values]

@@ -11,6 +11,7 @@ from genesis.autograd.backward_pass import BackwardPass
 from genesis.autograd.hooks import GradientEvent, Gradients, hooked
 from genesis.autograd.trace_backward import summed
 from genesis.execution.flush import flush
+from genesis.ir.errors import ArgumentError
 from genesis.ir.library import Library
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.composite import CompositeTensor, differentiated
@@ -145,7 +146,7 @@ def _inputs(name: str, given: object) -> list[Tensor]:
     """As `_tensors`, for the tensors to differentiate by."""
     inputs = _tensors(name, given)
     if not inputs:
-        raise ValueError(f"{name}: inputs is empty; want the tensors to differentiate by")
+        raise ArgumentError(f"{name}: inputs is empty; want the tensors to differentiate by")
     for i, tensor in enumerate(inputs):
         if not tensor.requires_grad:
             raise RuntimeError(f"{name}: input {i} (shape {tensor.shape}) does not require a gradient")
@@ -161,7 +162,7 @@ def _gradients(
         [None] * len(roots) if gradients is None else gradients if isinstance(gradients, list | tuple) else [gradients]
     )
     if len(seeds) != len(roots):
-        raise ValueError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one, or None, for each")
+        raise ArgumentError(f"backward: {len(seeds)} gradients for {len(roots)} tensors; want one, or None, for each")
     outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph, adjoint=adjoint)
     seeds = [root.seed_of(seed) if isinstance(root, CompositeTensor) and seed is not None else seed
              for root, seed in zip(roots, seeds, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from genesis.autograd.after_backward import innermost_backward, queue_callback
@@ -65,10 +66,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., object
         elif mode == "all" and complete:
             finish()
 
-    def hook(number: int) -> Callable[[Tensor], None]:
-        return lambda gradient: seen(number, gradient)
-
-    return _Handles([tensor.register_hook(hook(number)) for number, tensor in enumerate(tensors)])
+    return _Handles([tensor.register_hook(partial(seen, number)) for number, tensor in enumerate(tensors)])
 
 
 class GradientEdge(NamedTuple):

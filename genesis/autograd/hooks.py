@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, Self, cast
+from typing import NamedTuple, Protocol, Self, TypeVar, cast
 
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import grad_mode, thread_state
@@ -13,6 +13,7 @@ from genesis.tracing.state import grad_mode, thread_state
 Hook = Callable[..., object]
 Hooks = dict[int, Hook]
 Gradients = Sequence[Tensor | None]
+O = TypeVar("O")  # a class of observers
 
 _numbers = itertools.count()
 
@@ -112,9 +113,9 @@ class Observer(Protocol):
     def finish(self) -> None: ...
 
 
-def observers() -> tuple[Observer, ...]:
-    """The observers of this thread's backward passes, outermost first."""
-    return thread_state.observers
+def observers(kind: type[O]) -> list[O]:
+    """The observers of this thread's backward passes that are of that class, outermost first."""
+    return [observer for observer in thread_state.observers if isinstance(observer, kind)]
 
 
 def add_observer(observer: Observer) -> None:

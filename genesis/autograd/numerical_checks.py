@@ -159,7 +159,7 @@ class _Check:
         """(the outputs at the point with the inputs `moved`, the leaves of the checked inputs)."""
         point = [(moved or {}).get(i, a) for i, a in enumerate(self.point)]
         given = self.given(point)
-        outputs = [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in self.called(given)]
+        outputs = self.called(given)
         self.shapes = [y.shape for y in outputs]
         for y in outputs:
             y.numpy(force=True)  # computed, so that every row of the Jacobian is the same program
@@ -173,10 +173,11 @@ class _Check:
         ]
 
     def called(self, given: Sequence[Any]) -> list[Tensor]:
-        """Calls the function; complex inputs are given by their parts."""
+        """Calls the function; complex inputs and outputs are given by their parts."""
         joined = zip(given, self.complex, strict=True)
         arguments = [call(OPERATIONS["view_as_complex"], (a,)) if pairs else a for a, pairs in joined]
-        return _tensors(self.name, self.func(*arguments))
+        outputs = _tensors(self.name, self.func(*arguments))
+        return [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in outputs]
 
     def compare(self, settings: _Settings) -> None:
         """The Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
@@ -260,18 +261,14 @@ class _Check:
         given = self.given(self.point)
         with dual_level():
             given[i] = make_dual(given[i], from_data(direction.reshape(self.point[i].shape), float64, device=self.devices[i]))
-            outputs = [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in self.called(given)]
+            outputs = self.called(given)
             found = [unpack_dual(y).tangent for y in outputs]
-        return [np.zeros(y.numel()) if t is None else t.numpy(force=True).astype(np.float64).reshape(-1)
-                for y, t in zip(outputs, found, strict=True)]
+        return [np.zeros(y.numel()) if t is None else _flat(t) for y, t in zip(outputs, found, strict=True)]
 
     def slopes(self, i: int, direction: np.ndarray, eps: float) -> list[np.ndarray]:
         """The flattened central differences of all outputs for a direction of input i."""
         step = eps * direction.reshape(self.point[i].shape)
-        lower, upper = [
-            [y.numpy(force=True).astype(np.float64).reshape(-1) for y in self.run({i: np.asarray(self.point[i] + by)})[0]]
-            for by in (-step, step)
-        ]
+        lower, upper = [[*map(_flat, self.run({i: np.asarray(self.point[i] + by)})[0])] for by in (-step, step)]
         return [(a - b) / (2 * eps) for a, b in zip(upper, lower, strict=True)]
 
 
@@ -284,6 +281,10 @@ def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
         return np.eye(numel(shape))
     vector = np.random.default_rng(seed).standard_normal((1, numel(shape)))
     return vector / max(float(np.linalg.norm(vector)), 1e-300)
+
+
+def _flat(x: Tensor) -> np.ndarray:
+    return x.numpy(force=True).astype(np.float64).reshape(-1)
 
 
 def _columns(found: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
@@ -304,10 +305,9 @@ def _parts(values: np.ndarray) -> np.ndarray:
 
 def _random(random: np.random.Generator, like: Tensor) -> Tensor:
     """A leaf of random numbers, in double precision."""
-    values = random.standard_normal(like.shape)
-    if like.dtype.is_complex:
-        return from_data(values + 1j * random.standard_normal(like.shape), complex128, True, array_of(like).device)
-    return from_data(values, float64, True, array_of(like).device)
+    values, is_complex = random.standard_normal(like.shape), like.dtype.is_complex
+    values = values + 1j * random.standard_normal(like.shape) if is_complex else values
+    return from_data(values, complex128 if is_complex else float64, True, array_of(like).device)
 
 
 def _sequence(inputs: Inputs) -> Arguments:

@@ -77,6 +77,8 @@ class saved_tensors_hooks(FunctionMode):
         if written or not any(isinstance(r, Tensor) and r.dtype.is_floating_point for r in results):
             return function(*args, **kwargs)
         packed = [self.pack_hook(t.detach()) for t in given]
+        if any(map(is_written_since, given, changes)):
+            raise RuntimeError("saved_tensors_hooks: pack_hook changes in place what it gets; want a new tensor, as of clone()")
         context = Context()
         context.mark_non_differentiable(*[r for r in results if isinstance(r, Tensor) and not r.dtype.is_floating_point])
         context.set_materialize_grads(False)

@@ -125,8 +125,9 @@ class TraceBackward:
                 return derive(nodes, given, graph, value_of, wanted, above, adjoint=self.adjoint, within=within)
 
             needed = rules_read(regathered, derived, graph, position) if regathered else ()
-            made = Regathered(source.nodes, regathered, graph, position)
+            made, start = Regathered(source.nodes, regathered, graph, position), len(graph)
             ends, rest, reads = derived(graph, lambda i: made.value(i) if i in needed else graph.value(position(i)))
+            _copy_shared(ends, nodes, wanted, start)
             reads = {reader: tuple([i for at in seen for i in operands_of(source.nodes, regathered, at)])
                      for reader, seen in reads.items()} if needed else reads
             return tuple(ends), tuple(ends.values()), tuple(rest), tuple(rest.values()), reads, frozenset(reads)
@@ -309,6 +310,16 @@ def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bo
 
 
 # ---- cotangents ----
+def _copy_shared(ends: dict[int, Value], nodes: Sequence[Node], wanted: AbstractSet[int], start: int) -> None:
+    """Copy each leaf's gradient that is another one's too, or was there before `start`: a `.grad` has memory of its own."""
+    met = {value.index for index, value in ends.items() if index in wanted and nodes[index].op != "variable"}
+    for index, value in ends.items():
+        if nodes[index].op == "variable":
+            if value.index < start or value.index in met:
+                ends[index] = value.graph.add("clone", (value,), value.shape, value.dtype)
+            met.add(value.index)
+
+
 def add_cotangent(cotangents: dict[Any, Any], index: Any, new: Cotangent, like: Array, create_graph: bool) -> None:
     """Add a cotangent at a position, or a tensor's gradient."""
     if index in cotangents:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any, TypeVar, overload
 
-from genesis.autograd.hooks import observers
 from genesis.capture.record.reads import Missed, OtherValueError
 from genesis.capture.record.records import Positional, Refusal, SplitError
 from genesis.capture.record.traced_call import modes, record
@@ -95,7 +94,7 @@ class Compiled:
     def _call(self, args: Positional, kwargs: Attributes) -> Any:
         """A call that no replay by instructions has taken."""
         state = thread_state.__dict__  # of this thread; a dict look-up takes a third of the time
-        if state["recorder"] is not None or state["eager"] or state["deferred"] or REPLACING or observers():
+        if state["recorder"] is not None or state["eager"] or state["deferred"] or REPLACING or state["observers"]:
             return self.function(*args, **kwargs)
         was_pending = bool(self._native and state["multi_device"]) and _realized((*args, *kwargs.values()))
         if state["multi_device"]:  # also what is pending on other devices

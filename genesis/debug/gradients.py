@@ -51,8 +51,7 @@ class record_grad_function:
         elif switch is True:
             add_observer(self)
         elif switch is False:
-            running = [o for o in observers() if isinstance(o, record_grad_function)]
-            for recorder in running:
+            for recorder in observers(record_grad_function):
                 remove_observer(recorder)
                 self.records += recorder.records
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-class Future:
+class Future(concurrent.futures.Future[Any]):
     """A result that is available later.
 
     >>> future = genesis.distributed.futures.Future()
@@ -17,43 +17,31 @@ class Future:
     (6, True)
     """
 
-    def __class_getitem__(cls, result: Any) -> type[Future]:
-        return cls  # `Future[T]` in annotations
-
     def __init__(self, *, devices: object = None) -> None:
-        self._future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-    def done(self) -> bool:
-        """Whether the result is set."""
-        return self._future.done()
+        super().__init__()
 
     def wait(self) -> Any:
         """Wait for the result; raises the exception if one was set."""
-        return self._future.result()
+        return self.result()
 
     value = wait
 
     def set_result(self, result: Any) -> None:
-        """Set the result."""
-        self._future.set_result(result)
-
-    def set_exception(self, result: BaseException) -> None:
-        """Set an exception, which `wait` raises."""
-        self._future.set_exception(result)
-
-    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call `callback` with this future once it is done."""
-        self._future.add_done_callback(lambda _: callback(self))
+        """Set the result. Raises RuntimeError if there is one already."""
+        try:
+            super().set_result(result)
+        except concurrent.futures.InvalidStateError:
+            raise RuntimeError("Future: has a result already; want set_result() once") from None
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of `callback`'s result for this one."""
+        """The future of `callback`'s result for this one; if the callback fails, waiting for it raises RuntimeError."""
         made = Future()
 
-        def follow(done: Future) -> None:
+        def follow(_: object) -> None:
             try:
-                made.set_result(callback(done))
+                made.set_result(callback(self))
             except Exception as problem:
-                made.set_exception(problem)
+                made.set_exception(RuntimeError(f"Future: a callback raised {type(problem).__name__}: {problem}"))
 
         self.add_done_callback(follow)
         return made
@@ -70,7 +58,7 @@ def collect_all(futures: Sequence[Future]) -> Future:
     """The future of the list of all, done when all are."""
     whole, left = Future(), [len(futures)]
 
-    def count(_: Future) -> None:
+    def count(_: object) -> None:
         left[0] -= 1
         if not left[0]:
             whole.set_result([*futures])

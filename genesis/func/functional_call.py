@@ -19,7 +19,8 @@ def functional_call(
 
     Args:
         module: unchanged afterwards.
-        parameter_and_buffer_dicts: path, as in `named_parameters`, -> tensor, or several such dicts. The rest stays.
+        parameter_and_buffer_dicts: path, as in `named_parameters`, -> tensor, or several such dicts. The rest stays. A single
+            dict gets the tensors that the call assigns to these paths.
         args: the positional arguments, a tuple or a single one; None for none.
         kwargs: the named arguments.
         tie_weights: replace a tensor with several paths at all of them; otherwise only at the given ones.
@@ -54,9 +55,11 @@ def functional_call(
             vars(owner)[name] = tensor
         return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
     finally:
-        for path in given:
+        for path, tensor in given.items():
             owner, name, current = members[path]
-            vars(owner)[name] = current
+            assigned, vars(owner)[name] = vars(owner)[name], current
+            if assigned is not tensor and isinstance(parameter_and_buffer_dicts, dict) and path in parameter_and_buffer_dicts:
+                parameter_and_buffer_dicts[path] = assigned
 
 
 def _members(module: Module) -> dict[str, tuple[Module, str, Tensor]]:

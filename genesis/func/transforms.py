@@ -16,7 +16,7 @@ from genesis.autograd.pullback import (
 from genesis.functions.from_data import tensor
 from genesis.functions.random_draws import mapped
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
-from genesis.ir.errors import ArgumentError, ArgumentTypeError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError
 from genesis.pytree import leaves_of, map_tree, with_leaves
 from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
@@ -84,7 +84,7 @@ def vjp(func: Function, *primals: Tree, has_aux: bool = False) -> Tree:
     call = _Call("vjp", func, primals, {}, tuple(range(len(primals))), has_aux)
 
     def pullback(cotangents: Tree) -> Arguments:
-        seeds = _fitting("vjp", "cotangents", cotangents, call.outputs)
+        seeds = _fitting("vjp", "cotangents", cotangents, call.result, call.outputs)
         records = is_grad_enabled() and (call.records or any([v.requires_grad for v in seeds]))
         return call.like_arguments(or_zeros(pull(call.outputs, seeds, call.points, records), call.points))
 
@@ -102,18 +102,8 @@ def linearize(func: Function, *primals: Tree) -> Tree:
     (tensor([1., 9.]), tensor([ 2., 60.]))
     """
     call = _Call("linearize", func, primals, {}, tuple(range(len(primals))), False)
-    moving = [y for y in call.outputs if y.dtype.is_floating_point]
-    seeds, pulled = pull_linear(moving, call.points)
-    slopes = or_zeros(pulled, call.points)
-
-    def along(*tangents: Tree) -> Tree:
-        given = _fitting("linearize", "tangents", list(tangents), call.points)
-        records = is_grad_enabled() and (call.records or any([t.requires_grad for t in given]))
-        changes = iter(or_zeros(pull(slopes, given, seeds, records), moving))
-        found = [next(changes) if y.dtype.is_floating_point else y.new_zeros(y.shape) for y in call.outputs]
-        return with_leaves(call.result, iter(found))
-
-    return call.leave(call.result), along
+    push = _pushing("linearize", call)
+    return call.leave(call.result), lambda *tangents: push(tangents)
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -123,13 +113,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     (tensor(6.), tensor(9.))
     """
     both = value_and_grad(func, argnums, has_aux)
-
-    @functools.wraps(func, updated=())
-    def gradient_first(*args: Tree, **kwargs: Tree) -> Tree:
-        value, gradient = both(*args, **kwargs)
-        return gradient, value
-
-    return gradient_first
+    return functools.wraps(func, updated=())(lambda *args, **kwargs: both(*args, **kwargs)[::-1])
 
 
 def jvp(
@@ -143,16 +127,12 @@ def jvp(
     >>> genesis.func.jvp(lambda x: x * x, (genesis.tensor([1.0, 3.0]),), (genesis.tensor([1.0, 10.0]),))
     (tensor([1., 9.]), tensor([ 2., 60.]))
     """
+    if isinstance(primals, Tensor) or isinstance(tangents, Tensor):
+        raise ArgumentTypeError("jvp: primals and tangents are tensors; want tuples with one for each argument")
     call = _Call("jvp", func, tuple(primals), {}, tuple(range(len(primals))), has_aux)
     if strict and not all([y.requires_grad for y in call.outputs]):
         raise RuntimeError("jvp: a result does not depend on the primals; strict=True wants all to")
-    along = _fitting("jvp", "tangents", list(tangents), call.points)
-    moving = [y for y in call.outputs if y.dtype.category >= 2]  # integer results have no derivative
-    seeds, slopes = pull_linear(moving, call.points)
-    records = is_grad_enabled() and (call.records or any([t.requires_grad for t in along]))
-    changes = iter(or_zeros(pull(or_zeros(slopes, call.points), along, seeds, records), moving))
-    found = [next(changes) if y.dtype.category >= 2 else y.new_zeros(y.shape) for y in call.outputs]
-    value, change = call.leave(call.result), with_leaves(call.result, iter(found))
+    value, change = call.leave(call.result), _pushing("jvp", call)(tuple(tangents))
     return (value, change, call.leave(call.aux)) if has_aux else (value, change)
 
 
@@ -227,10 +207,7 @@ class _Call:
 
     def __init__(self, name: str, func: Function, args: Arguments, kwargs: Attributes, argnums: Argnums, has_aux: bool) -> None:
         follow = is_grad_enabled()
-        positions = [argnums] if isinstance(argnums, int) else list(argnums)
-        for position in positions:
-            if not -len(args) <= position < len(args):
-                raise IndexError(f"{name}: argnums has {position}, but the function is called with {len(args)} arguments")
+        positions = _positions(name, argnums, len(args))
         self.arguments = args[argnums] if isinstance(argnums, int) else tuple([args[position] for position in positions])
         leaves = [_floating(name, leaf) for leaf in leaves_of(self.arguments)]
         self.points = [enter(leaf, follow) for leaf in leaves]
@@ -241,10 +218,11 @@ class _Call:
         with grad_mode(True):
             result = func(*replaced, **kwargs)
         if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-            raise TypeError(f"{name}: with has_aux the function must return a pair (result, aux), got {type(result).__name__}")
+            got = type(result).__name__
+            raise ArgumentTypeError(f"{name}: with has_aux the function must return a pair (result, aux), got {got}")
         self.result, self.aux = result if has_aux else (result, ())
         self.outputs: list[Tensor] = leaves_of(self.result)
-        for y in self.outputs:
+        for y in self.outputs or (None,):
             if not isinstance(y, Tensor):
                 raise ArgumentTypeError(f"{name}: the function must return tensors, got a {type(y).__name__}")
         tensors = [x for x in (*self.outputs, *leaves_of(self.aux)) if isinstance(x, Tensor)]
@@ -263,6 +241,35 @@ class _Call:
         return with_leaves(self.result, iter([self.like_arguments(row) for row in rows]))
 
 
+def _pushing(name: str, call: _Call) -> AnyFunction:
+    """The function from a call's tangents, a tuple, to those of its result; integer results have zeros."""
+    moving = [y for y in call.outputs if y.dtype.category >= 2]
+    seeds, pulled = pull_linear(moving, call.points)
+    slopes = or_zeros(pulled, call.points)
+
+    def push(tangents: Arguments) -> Tree:
+        given = _fitting(name, "tangents", tangents, call.arguments, call.points)
+        records = is_grad_enabled() and (call.records or any([t.requires_grad for t in given]))
+        changes = iter(or_zeros(pull(slopes, given, seeds, records), moving))
+        found = [next(changes) if y.dtype.category >= 2 else y.new_zeros(y.shape) for y in call.outputs]
+        return with_leaves(call.result, iter(found))
+
+    return push
+
+
+def _positions(name: str, argnums: Argnums, count: int) -> list[int]:
+    """The positions among `count` arguments."""
+    positions = list(argnums) if isinstance(argnums, tuple) else [argnums]
+    if (count and not positions) or not all([isinstance(position, int) for position in positions]):
+        raise ArgumentTypeError(f"{name}: argnums is {argnums!r}; want an int or a tuple of them")
+    for position in positions:
+        if not -count <= position < count:
+            raise OutOfRangeError(f"{name}: argnums has {position}, but the function is called with {count} arguments")
+    if len({position % count for position in positions}) < len(positions):
+        raise ArgumentError(f"{name}: argnums {argnums!r} has a position twice; want each once")
+    return positions
+
+
 def _floating(name: str, leaf: Tree) -> Tensor:
     x = tensor(leaf) if isinstance(leaf, float | complex) else leaf
     if not isinstance(x, Tensor) or x.dtype.category < 2:
@@ -271,11 +278,13 @@ def _floating(name: str, leaf: Tree) -> Tensor:
     return x
 
 
-def _fitting(name: str, what: str, tree: Tree, like: Sequence[Tensor]) -> list[Tensor]:
-    """The leaves of `tree`, which must have the shapes of the tensors `like`."""
+def _fitting(name: str, what: str, tree: Tree, whole: Tree, like: Sequence[Tensor]) -> list[Tensor]:
+    """The leaves of `tree`, which must have the structure of `whole` and the shapes of its tensors `like`."""
     leaves = [tensor(leaf) if isinstance(leaf, float) else leaf for leaf in leaves_of(tree)]
     have = [x.shape if isinstance(x, Tensor) else type(x).__name__ for x in leaves]
     want = [x.shape for x in like]
     if have != want:
-        raise ValueError(f"{name}: {what} have the shapes {have}; want {want}")
+        raise ArgumentError(f"{name}: {what} have the shapes {have}; want {want}")
+    if repr(map_tree(lambda _: 0, tree)) != repr(map_tree(lambda _: 0, whole)):
+        raise ArgumentTypeError(f"{name}: {what} are not nested in tuples, lists and dicts as what they are for")
     return leaves

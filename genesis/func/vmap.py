@@ -53,6 +53,8 @@ def vmap(
         raise RuntimeError(f"vmap: randomness must be 'error', 'different' or 'same', got {randomness!r}")
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap: chunk_size is {chunk_size}; want 1 or more, or None")
+    if not isinstance(in_dims, int | tuple):
+        raise DataError(f"vmap: in_dims is {in_dims!r}; want an int or a tuple with one for each argument")
 
     @functools.wraps(func, updated=())
     def of_all(*args: Tree, **kwargs: Tree) -> Tree:
@@ -158,7 +160,9 @@ def _tensor(x: Tree, what: str) -> Tensor:
 
 
 def _spread(dims: Tree, tree: Tree, name: str) -> list[Tree]:
-    """The axis of every leaf; an int or None stands for a whole branch."""
+    """The axis of every leaf; an int or None stands for a whole branch, a single axis in a tuple for a single result."""
+    if name == "out_dims" and isinstance(tree, Tensor) and isinstance(dims, tuple) and len(dims) == 1:
+        [dims] = dims
     if dims is None or isinstance(dims, int):
         return leaves_of(map_tree(lambda _: dims, tree))
     keys = list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, tuple | list) else []

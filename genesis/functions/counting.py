@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from genesis.autograd.function import Barred
 from genesis.functions.creation import full
 from genesis.functions.indexing import nonzero_of
 from genesis.functions.methods.conversion import values_of
@@ -15,6 +16,7 @@ from genesis.functions.overrides import overridable, overridable_method
 from genesis.ir.dtypes import DType, float32, float64, int32, int64
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError, UnsupportedTypeError
 from genesis.ir.shapes import normalize_axis
+from genesis.ops.derive import NotDifferentiableError
 from genesis.ops.registry import OPERATIONS
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
@@ -220,6 +222,14 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     results[0] = results[0].movedim(0, axis)
     if return_inverse and dim is None:
         results[1] = results[1].reshape(input.shape)
+    return without_gradient("unique_consecutive", results, input)
+
+
+def without_gradient(name: str, results: list[Tensor], input: Tensor) -> Any:
+    """The results, or the only one, of a function of `input`; the first one's differentiation raises NotDifferentiableError."""
+    if input.requires_grad:
+        problem = NotDifferentiableError(f"{name} has no gradient; detach its input, or take another operation")
+        results[0] = Barred.apply(problem, results[0], input)
     return results[0] if len(results) == 1 else tuple(results)
 
 

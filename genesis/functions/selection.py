@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from genesis.functions.counting import runs
+from genesis.functions.counting import runs, without_gradient
 from genesis.functions.creation import full
 from genesis.functions.indexing import is_few, mask_of_bytes, nonzero_of, positions_of
 from genesis.functions.methods.conversion import values_of
@@ -136,14 +136,14 @@ def unique(
         results = runs(values, return_inverse, return_counts)
         if return_inverse:
             results[1] = results[1].scatter(0, order, results[1]).reshape(input.shape)
-        return results[0] if len(results) == 1 else tuple(results)
+        return without_gradient("unique", results, input)
     unique_of: Callable[..., Any] = np.unique  # NumPy's overloads need literal flags
     found = unique_of(values_of(input), return_inverse=return_inverse, return_counts=return_counts, axis=dim, equal_nan=False)
     values, *more = found if return_inverse or return_counts else (found,)
     if return_inverse:
         more[0] = more[0].reshape(input.shape if dim is None else -1)
     results = [from_values(values, input.dtype, input.device), *[from_values(one, int64, input.device) for one in more]]
-    return results[0] if len(results) == 1 else tuple(results)
+    return without_gradient("unique", results, input)
 
 
 @overridable_method

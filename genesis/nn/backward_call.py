@@ -17,34 +17,37 @@ class BackwardCall:
     def __init__(self, module: object, before: Mapping[int, AnyFunction], after: Mapping[int, AnyFunction]) -> None:
         self.module, self.before, self.after = module, before, after
         self.inputs = self.outputs = _Positions(0, [])
-        self.gradients: tuple[Tensor | None, ...] = ()
+        self.gradients: tuple[Tensor | None, ...] | None = None
 
     def in_(self, inputs: Arguments) -> Arguments:
         """The inputs, wrapped so that their gradients are observed."""
         self.inputs = _Positions.of(inputs)
-        return self.inputs.watched(_Inputs, self, inputs)
+        return self.inputs.watched(self.of_inputs, inputs)
 
     def out(self, output: Tree) -> Tree:
         """The module's result, a tensor or a tuple with tensors, wrapped so that its gradients are observed."""
         self.outputs = _Positions.of(as_tuple(output))
-        result = self.outputs.watched(_Outputs, self, as_tuple(output))
+        result = self.outputs.watched(self.of_outputs, as_tuple(output))
         return result if isinstance(output, tuple) else result[0]
 
     def of_outputs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         """The gradients of the results, after the pre-hooks."""
-        self.gradients = self.outputs.among(gradients)
+        whole = self.outputs.among(gradients)
         for hook in [*self.before.values()]:
-            self.gradients = _replaced(hook(self.module, self.gradients), self.gradients)
+            whole = _replaced(hook(self.module, whole), whole)
         if not self.inputs.positions:  # no gradient will arrive for the inputs
             for hook in [*self.after.values()]:
-                hook(self.module, self.inputs.among(()), self.gradients)
-        return tuple(self.gradients[k] for k in self.outputs.positions)
+                hook(self.module, self.inputs.among(()), whole)
+        self.gradients = whole
+        return tuple(whole[k] for k in self.outputs.positions)
 
     def of_inputs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """The gradients of the inputs that require one, after the hooks."""
-        whole = self.inputs.among(gradients)
+        """The gradients of the inputs that require one, after the hooks; none is called if only a second derivative comes."""
+        if self.gradients is None:
+            return gradients
+        whole, of_outputs, self.gradients = self.inputs.among(gradients), self.gradients, None
         for hook in [*self.after.values()]:
-            whole = _replaced(hook(self.module, whole, self.gradients), whole)
+            whole = _replaced(hook(self.module, whole, of_outputs), whole)
         return tuple(whole[k] for k in self.inputs.positions)
 
 
@@ -58,11 +61,11 @@ class _Positions(NamedTuple):
     def of(cls, values: Arguments) -> _Positions:
         return cls(len(values), [k for k, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad])
 
-    def watched(self, function: type[Function], backward_call: BackwardCall, values: Arguments) -> Arguments:
-        """The values, with those tensors replaced by results of `function`."""
+    def watched(self, hooked: AnyFunction, values: Arguments) -> Arguments:
+        """The values, with those tensors passed through a function whose gradients are `hooked`."""
         if not self.positions:
             return values
-        results = as_tuple(function.apply(backward_call, *[values[k] for k in self.positions]))
+        results = as_tuple(_Watched.apply(hooked, *[values[k] for k in self.positions]))
         seen = dict(zip(self.positions, results, strict=True))
         return tuple(seen.get(k, value) for k, value in enumerate(values))
 
@@ -72,26 +75,18 @@ class _Positions(NamedTuple):
         return tuple(found.get(k) for k in range(self.number))
 
 
-class _Inputs(Function):
-    """Passes a module's inputs through."""
+class _Watched(Function):
+    """Passes a module's inputs or results through."""
 
     @staticmethod
-    def forward(context: Context, backward_call: BackwardCall, *inputs: Tensor) -> tuple[Tensor, ...]:
+    def forward(context: Context, hooked: AnyFunction, *values: Tensor) -> tuple[Tensor, ...]:
         context.set_materialize_grads(False)
-        context.save_variable("backward_call", backward_call)
-        return tuple(x.view_as(x) for x in inputs)
+        context.save_variable("hooked", hooked)
+        return tuple(x.view_as(x) for x in values)
 
     @staticmethod
     def backward(context: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        return None, *context.saved_variables["backward_call"].of_inputs(gradients)
-
-
-class _Outputs(_Inputs):
-    """Passes a module's results through."""
-
-    @staticmethod
-    def backward(context: Context, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        return None, *context.saved_variables["backward_call"].of_outputs(gradients)
+        return None, *context.saved_variables["hooked"](gradients)
 
 
 def as_tuple(value: Tree) -> Arguments:

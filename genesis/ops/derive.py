@@ -13,7 +13,7 @@ from genesis.ops.complex_primitives import HOLOMORPHIC, conjugated
 from genesis.ops.registry import PRIMITIVES, cast
 
 
-class NotDifferentiableError(RuntimeError):
+class NotDifferentiableError(NotImplementedError):
     """A gradient was requested of an operation that has none."""
 
 

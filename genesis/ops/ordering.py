@@ -14,6 +14,7 @@ import numpy as np
 from genesis.ir.dtypes import DType, bool_, float32, int32, int64
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis, numel
+from genesis.ops.conversion import stop_gradient, with_value
 from genesis.ops.elementwise import clamp, isnan, where
 from genesis.ops.indexing import check_index, gather_value
 from genesis.ops.joining import cat
@@ -219,14 +220,21 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
         missing = sum(cast(isnan(rows), int64), -1, True)
         middle = clamp((extent - missing - 1) // 2, min=0) if skip else where(missing > 0, extent - missing, middle)
     found = kth(rows, middle, axis, keepdim, 1 if dim is None else input.ndim)
-    return reshape_value(found.values, ()) if dim is None else found
+    if dim is not None:
+        return found
+    value = reshape_value(found.values, ())
+    if not x.dtype.is_floating_point:
+        return value
+    alike = where(isnan(x), isnan(value), x == value)  # which share the gradient
+    return with_value(sum(where(alike, x, 0)) / sum(cast(alike, x.dtype)), stop_gradient(value))
 
 
 @composite("median")
 def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value | Sorted:
     """The lower of the middle elements; with `dim`, (values, indices) along it. NaN where there is one.
 
-    The gradient goes to the selected element. Of no elements, NaN; ValueError with `dim` or of integers.
+    The gradient goes to the selected element; without `dim`, equally to all that equal it. Of no elements, NaN; ValueError with
+    `dim` or of integers.
 
     >>> genesis.median(genesis.tensor([3.0, 1.0, 4.0, 2.0])), genesis.median(genesis.tensor([[3, 1, 2]]), 1).indices
     (tensor(2.), tensor([2]))

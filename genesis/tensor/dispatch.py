@@ -35,6 +35,7 @@ from genesis.tensor.trace_inputs import enter
 from genesis.tensor.traced_number import Number, plain
 from genesis.tensor.transfer import sent
 from genesis.tensor.varying_offsets import with_offset_as_argument
+from genesis.tensor.versions import retain_at
 from genesis.tensor.view_memory import array_in_root, array_over, is_whole
 from genesis.tracing.recording_hooks import refuse
 from genesis.tracing.source_line import user_line
@@ -93,6 +94,8 @@ def _refresh(view: Tensor, root: Tensor) -> None:
             refreshed = call(OPERATIONS["with_value"], (tensor_of(view._array, True), tensor_of(refreshed)))._array
     if view._array.node.differentiable or refreshed.node.differentiable:
         view._requires_grad = refreshed.node.differentiable
+    if view._retains_grad and not unwritten:
+        retain_at(view, refreshed)
     view._array = refreshed
     view._seen = root._changes
     if mapped is not None and outside:  # a computed value would miss writes from outside

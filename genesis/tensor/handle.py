@@ -150,7 +150,7 @@ class Tensor(TensorBase):
             if not isinstance(value, Tensor):
                 raise TypeError(f"grad: wants a Tensor or None, got {type(value).__name__}")
             if value is self:
-                raise ValueError("grad: a tensor cannot be its own gradient; assign a clone()")
+                raise ArgumentError("grad: a tensor cannot be its own gradient; assign a clone()")
             if value.shape != self.shape:
                 raise ArgumentError(f"grad: shape {value.shape} does not match the tensor's {self.shape}")
             if value.dtype is not self.dtype:
@@ -158,6 +158,10 @@ class Tensor(TensorBase):
             if value.device is not self.device:
                 raise RuntimeError(f"grad: is on {value.device}; want the tensor's {self.device}")
         hold_gradient(self, value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
 
     @property
     def layout(self) -> NamedLayout:

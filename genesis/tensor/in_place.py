@@ -22,7 +22,7 @@ from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of, call, known, read_by
 from genesis.tensor.handle import CallArguments, Tensor, detached_root, root_of, tensor_of
 from genesis.tensor.owned_memory import FEW, writable_memory, written_at_once
-from genesis.tensor.versions import count_write, versions_of
+from genesis.tensor.versions import count_write, retain_at, versions_of
 from genesis.tensor.view_memory import is_whole, seen_by
 from genesis.tracing.recording_hooks import storage_written
 from genesis.tracing.state import grad_mode, thread_state
@@ -55,10 +55,6 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
     if tensor._detached and thread_state.grad_enabled and (value._array.node.differentiable or array.node.differentiable):
         return _write_detached(tensor, value, change)
     root = tensor if tensor._base is None else tensor._base
-    if root._is_inference and thread_state.grad_enabled is not None:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
     unrecorded = tensor._detached or root._keeps_derivation or not thread_state.grad_enabled
     keeps_derivation = unrecorded and root._array.node.differentiable
     if tensor._base is not None:
@@ -79,7 +75,13 @@ def write(tensor: Tensor, value: Tensor, change: Change | None = None) -> Tensor
 
 
 def refuse_leaf(tensor: Tensor) -> None:
-    """Raise RuntimeError if `tensor` is a leaf that requires a gradient, or views one, while gradients are recorded."""
+    """Raise RuntimeError if `tensor` is a leaf that requires a gradient, or views one, while gradients are recorded, or if it
+    is one of inference mode outside of that.
+    """
+    if (tensor if tensor._base is None else tensor._base)._is_inference and thread_state.grad_enabled is not None:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+            "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
     if thread_state.grad_enabled:
         viewed = detached_root(tensor) if tensor._detached else root_of(tensor)
         for leaf in (tensor, viewed):
@@ -291,12 +293,8 @@ def _store(tensor: Tensor, root: Tensor, value: Tensor) -> None:
     storage_written(root)
     if root._array.node.differentiable and not value._array.node.differentiable:
         value = call(OPERATIONS["overwrite"], (root, value))
-    written = value._array.node.op != "with_value"
-    if root._retains_grad and written and value._array.trace is not None:  # retain_grad now refers to the new value
-        before = root._array.trace.backward.retained if root._array.trace is not None else {}
-        for index in [index for index, tensor in before.items() if tensor() is root]:
-            del before[index]
-        value._array.trace.backward_state().retained[value._array.index] = weakref.ref(root)
+    if root._retains_grad:
+        retain_at(root, value._array)
     if memory is not None and memory.buffer.shared:
         memory.overwrite(realize(value._array), root.dtype)
         if value._array.node.differentiable or root._array.node.differentiable:

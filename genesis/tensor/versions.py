@@ -6,6 +6,8 @@ A root counts the writes to its storage, for itself and its views. What brings a
 
 from __future__ import annotations
 
+from weakref import ref
+
 from genesis.ops.layout import Layout
 from genesis.runtime.references import is_sole_owner
 from genesis.tensor.handle import Storage, Tensor, attribute, is_of_inference_mode, root_of, tensor_of
@@ -45,6 +47,15 @@ def count_write(tensor: Tensor) -> None:
     else:
         root._changes += UNTRACKED
         versions.count += 1
+
+
+def retain_at(tensor: Tensor, array: Array) -> None:
+    """Have `retain_grad`, which was called on `tensor`, refer to the array that a write gives it."""
+    if array.trace is not None and array.node.differentiable and array.node.op != "with_value":
+        before = tensor._array.trace.backward.retained if tensor._array.trace is not None else {}
+        for index in [index for index, retaining in before.items() if retaining() is tensor]:
+            del before[index]
+        array.trace.backward_state().retained[array.index] = ref(tensor)
 
 
 def hand_over_storage(tensor: Tensor, array: Array, layout: Layout | None = None) -> Tensor:

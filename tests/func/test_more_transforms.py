@@ -111,3 +111,58 @@ def test_as_strided_in_a_compiled_transform_goes_by_each_calls_argument():
     for _ in range(2):
         with pytest.raises(RuntimeError, match="lies by itself"):
             compiled(x[1:])
+
+
+@pytest.mark.parametrize("call", [
+    lambda lib, x: lib.func.grad(lib.mul, argnums=(0, -2))(x[0], x[1]),
+    lambda lib, x: lib.func.grad(lib.mul, argnums=2)(x[0], x[1]),
+    lambda lib, x: lib.func.jacrev(lib.mul, argnums=())(x, x), lambda lib, x: lib.func.jacfwd(lib.sin, argnums=0.0)(x),
+    lambda lib, x: lib.func.jacrev(lambda x: ())(x), lambda lib, x: lib.func.vjp(lambda x: None, x),
+    lambda lib, x: lib.func.jvp(lib.sin, x, (x,)), lambda lib, x: lib.func.jvp(lib.sin, (x,), (x, x)),
+    lambda lib, x: lib.func.vjp(lambda x: (x, (x, x)), x)[1](((x, x), x)),
+    lambda lib, x: lib.func.vjp(lambda x: {"a": x, "b": x}, x)[1]({"b": x, "a": x}),
+    lambda lib, x: lib.autograd.functional.jvp(lib.sin, x, (x, x)),
+    lambda lib, x: lib.autograd.functional.vjp(
+        lambda x: x.clone(), x.requires_grad_(), lib.ones(2), create_graph=True, strict=True),
+])
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_what_both_refuse(lib, call):
+    with pytest.raises(RuntimeError):
+        call(lib, lib.tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_derivatives_are_recorded_under_no_grad_where_they_are_asked_for(lib):
+    with lib.no_grad():
+        rows = lib.autograd.functional.jacobian(lambda x: x.exp(), lib.tensor([1.0, 2.0]), create_graph=True)
+        table = lib.autograd.functional.hessian(lambda x: (x**3).sum(), lib.tensor([1.0, 2.0]), create_graph=True)
+    assert rows.requires_grad and table.requires_grad
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_dict_gets_the_buffers_that_a_call_assigns(lib, compiled):
+    class Counter(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", lib.zeros(()))
+
+        def forward(self, x):
+            self.count = self.count + 1
+            return x + self.count
+
+    def call(state):
+        return lib.func.functional_call(counter, state, lib.ones(()))
+
+    call = lib.compile(call) if compiled and lib is genesis else call
+    counter, state = Counter(), {"count": lib.tensor(4.0)}
+    assert [call(state).item() for _ in range(5)] == [6.0, 7.0, 8.0, 9.0, 10.0]
+    assert state["count"] == 9 and counter.count == 0
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_single_axis_in_a_tuple_is_a_results(lib):
+    x = lib.arange(6.0).reshape(2, 3)
+    assert lib.func.vmap(lambda x: x, out_dims=(1,))(x).tolist() == x.T.tolist()
+    with pytest.raises(ValueError):
+        lib.func.vmap(lib.mul, in_dims=[0, 0])(x, x)

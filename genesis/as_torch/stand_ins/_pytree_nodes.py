@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from genesis.tensor.return_types import ReturnType
+
 PyTree = Any
 Context = Any
 DumpableContext = Any
@@ -70,7 +72,7 @@ def _register_namedtuple(cls: Any, *, serialized_type_name: str) -> None:
 
 def _get_node_type(tree: Any) -> Any:
     """The class under which a tree's root is registered: `namedtuple` for named tuples."""
-    return namedtuple if is_namedtuple_class(type(tree)) else type(tree)
+    return namedtuple if is_namedtuple_class(type(tree)) or isinstance(tree, ReturnType) else type(tree)
 
 
 # ---- Python's containers ----

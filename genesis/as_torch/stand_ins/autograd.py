@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
-from collections.abc import Iterator
 
 from genesis.as_torch.stand_ins.overrides import TorchDispatchMode  # noqa: F401
 from genesis.as_torch.stand_ins.settings import no, no_effect, nothing
@@ -21,18 +19,14 @@ def is_multithreading_enabled() -> bool:
     return _multithreading[0]
 
 
-@contextlib.contextmanager
-def _restored(before: bool) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        _multithreading[0] = before
+class set_multithreading_enabled:
+    """Sets the result of `is_multithreading_enabled`; as a context, until its end."""
 
+    def __init__(self, mode: bool) -> None:
+        self._before, _multithreading[0] = _multithreading[0], mode
 
-def set_multithreading_enabled(mode: bool) -> contextlib.AbstractContextManager[None]:
-    """Set the result of `is_multithreading_enabled`; as a context, until its end."""
-    before, _multithreading[0] = _multithreading[0], mode
-    return _restored(before)
+    def __enter__(self) -> None: pass
+    def __exit__(self, *problem: object) -> None: _multithreading[0] = self._before
 
 
 class ProfilerState(enum.Enum):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import genesis
+from genesis.autograd.after_backward import queue_callback
 from genesis.functions.methods.inspection import TYPES
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType
@@ -62,6 +65,8 @@ class _AnyTensor(type):
 
 class Variable(metaclass=_AnyTensor):
     """The tensor itself, from here on a leaf."""
+
+    _execution_engine = SimpleNamespace(queue_callback=lambda callback: queue_callback(partial(callback)))
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -306,6 +306,8 @@ def data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"data: wants a Tensor, got {type(value).__name__}")
+    if self.requires_grad and value.dtype.category < 2:
+        raise ArgumentTypeError(f"data: the tensor requires a gradient; want a floating tensor, got {value.dtype.name}")
     if self.is_set_to(value):  # `p.data -= step` has already written
         return
     derived = None if self.is_leaf else rederived(self, detach(value))  # a result keeps its derivation
