@@ -162,7 +162,7 @@ def _gradients(
         [None] * len(roots) if gradients is None else gradients if isinstance(gradients, list | tuple) else [gradients]
     )
     if len(seeds) != len(roots):
-        raise ArgumentError(f"backward: {len(seeds)} gradients for {len(roots)} tensors; want one, or None, for each")
+        raise ArgumentError(f"backward: {len(seeds)} gradients were given for {len(roots)} tensors; want one or None for each")
     outermost = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph, adjoint=adjoint)
     seeds = [root.seed_of(seed) if isinstance(root, CompositeTensor) and seed is not None else seed
              for root, seed in zip(roots, seeds, strict=True)]

@@ -53,7 +53,7 @@ def vmap(
         raise RuntimeError(f"vmap: randomness must be 'error', 'different' or 'same', got {randomness!r}")
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap: chunk_size is {chunk_size}; want 1 or more, or None")
-    if not isinstance(in_dims, int | tuple):
+    if not isinstance(in_dims, int | tuple | None):
         raise DataError(f"vmap: in_dims is {in_dims!r}; want an int or a tuple with one for each argument")
 
     @functools.wraps(func, updated=())

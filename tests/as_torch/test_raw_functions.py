@@ -130,8 +130,14 @@ def test_futures_bring_results_and_errors():
     assert doubled.wait() == 6 and not both.done()
     late.set_result(0)
     assert both.done() and of("torch.futures", "wait_all")([future, late]) == [3, 0]
-    with pytest.raises(ZeroDivisionError):
-        failed.wait()
+    theirs = torch.futures.Future()
+    theirs_failed = theirs.then(lambda done: 1 / done.wait())
+    theirs.set_result(0)
+    for ended, of_callback in ((late, failed), (theirs, theirs_failed)):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError: division by zero"):
+            of_callback.wait()
+        with pytest.raises(RuntimeError):
+            ended.set_result(1)
 
 
 def test_a_file_is_a_tensor(tmp_path):

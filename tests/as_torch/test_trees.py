@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.utils._pytree as theirs
 
+import genesis
 from genesis.as_torch.finder import look_up
 
 Pair = namedtuple("Pair", "a b")
@@ -59,3 +60,11 @@ def test_dataclasses_are_containers():
         assert leaves == [3, 1, 2] and lib.tree_unflatten([5, 6, 7], spec) == [Point(5), Point(6, 7)]
         assert [lib.keystr(path) for path, _ in lib.tree_leaves_with_path(Point(1, 2))] == [".x", ".y"]
         assert lib.treespec_loads(lib.treespec_dumps(spec)) == spec
+
+
+def test_results_of_several_names_are_nodes():
+    for library, tree in ((genesis, ours), (torch, theirs)):
+        found = library.ones(2, 3).max(dim=1)
+        leaves, structure = tree.tree_flatten(found)
+        assert [x.tolist() for x in leaves] == [[1.0, 1.0], [0, 0]]
+        assert type(tree.tree_unflatten(leaves, structure)) is type(found)

@@ -9,6 +9,7 @@ from collections import OrderedDict
 
 import numpy as np
 import torch
+import torch.autograd.gradcheck
 import torch.distributed as dist
 from torch import nn
 from torch.distributions import Categorical
@@ -345,3 +346,11 @@ for samples in ([Point(1)], [np.array(["a"])], [object()]):
 print(required, torch.onnx.TrainingMode.TRAINING.value)
 with torch.no_grad():
     print(torch.nn.init._no_grad_fill_(torch.ones(2), 3.0), torch.nn.init._no_grad_zero_(torch.ones(2)))
+
+print(torch.autograd.gradcheck(lambda x: x * x, torch.ones(2, dtype=torch.double, requires_grad=True)))
+calls = []
+engine = torch.autograd.Variable._execution_engine
+result = torch.ones(2, requires_grad=True) * 2
+result.register_hook(lambda gradient: [engine.queue_callback(lambda: calls.append("end")) for _ in range(2)] and None)
+result.sum().backward()
+print(calls)
