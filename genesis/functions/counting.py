@@ -73,12 +73,12 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     >>> genesis.histc(genesis.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    if max < min or bins < 1:
-        raise ArgumentError(f"histc: {bins} bins from {min} to {max}; want one at least, and max to be greater")
+    if not -math.inf < min <= max < math.inf or bins < 1:
+        raise ArgumentError(f"histc: {bins} bins from {min} to {max}; want one at least, and max to be greater and finite")
     if input.dtype.is_complex:
         raise UnsupportedTypeError("histc: takes real numbers, got complex ones; take their real or imag, abs() or angle()")
     between = None if min == max else (min, max)
-    if input.dtype in (float32, float64) and input.numel() and math.isfinite(min) and math.isfinite(max):
+    if input.dtype in (float32, float64) and input.numel():
         return call(OPERATIONS["even_histogram"], (input, bins, between))  # type: ignore[no-any-return]
     return call(OPERATIONS["histogram_values"], (input, None, None, (bins,), between, False))[:bins]
 
@@ -119,8 +119,9 @@ def _in_cells(
     counts = [b.numel() - 1 if isinstance(b, Tensor) else b for b in bins]
     if len(given) not in (0, len(counts)) or min(counts, default=0) < 1:
         raise ArgumentError(f"{name}: bins are {bins}; want one at least of each axis, or two edges of each in tensors")
-    if range is not None and any(high < low for low, high in zip(range[::2], range[1::2], strict=True)):
-        raise ArgumentError(f"{name}: range is {range}; want the lower end of each axis before its upper end")
+    if range is not None and any([not -math.inf < low <= high < math.inf
+                                  for low, high in zip(range[::2], range[1::2], strict=True)]):
+        raise ArgumentError(f"{name}: range is {range}; want the lower end of each axis before its upper end, both finite")
     if not input.dtype.is_floating_point:
         raise ArgumentTypeError(f"{name}: wants floats, got {input.dtype.name}")
     edges = call(OPERATIONS["cat"], ([b.reshape(-1) for b in given],)) if given else None

@@ -56,13 +56,15 @@ def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
 
 
 def normalize_axis(name: str, axis: int, rank: int) -> int:
-    """`axis` counted from the front; raises IndexError when it is outside [-rank, rank-1] (0-d counts as 1-d)."""
+    """`axis` counted from the front; raises IndexError when it is outside [-rank, rank-1] (0-d counts as 1-d).
+
+    A bool is a TypeError, as in `x.sum(True)`, where `keepdim` was meant.
+    """
     if axis.__class__ is int and -rank <= axis < rank:
         return axis % rank
-    try:
-        axis = operator.index(axis)
-    except TypeError:
-        raise TypeError(f"{name}: dim must be an int, got {type(axis).__name__} {axis!r}") from None
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+        raise TypeError(f"{name}: dim must be an int, got {type(axis).__name__} {axis!r}")
+    axis = operator.index(axis)
     bound = max(rank, 1)
     if not -bound <= axis < bound:
         raise IndexError(f"{name}: dim {axis} is out of range for a {rank}-d tensor; want {-bound} to {bound - 1}")

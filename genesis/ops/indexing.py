@@ -141,15 +141,18 @@ def _with_axis(x: Value) -> Value:
 
 
 def _with_axes(input: Value, dim: int, index: Value) -> tuple[Value, int, Value]:
-    return _with_axis(input), dim, _with_axis(index)
+    """As many axes for the index as for `input`, and one at least; those of an empty index do not matter."""
+    input = _with_axis(input)
+    return input, dim, _with_axis(index) if numel(index.shape) else reshape_value(index, (0,) * input.ndim)
 
 
 @composite("gather", (0, 2), takes_complex=True)
-def gather(input: Value, dim: int, index: Value) -> Value:
+def gather(input: Value, dim: int, index: Value, *, sparse_grad: bool = False) -> Value:
     """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others.
 
     `index` is an integer tensor with the rank of `input`, no longer than it along other axes; the result has its shape.
-    Raises ValueError for other shapes and, when evaluated, IndexError for an index that is negative or too large.
+    Raises ValueError for other shapes and, when evaluated, IndexError for an index that is negative or too large. The gradient
+    is dense, whatever `sparse_grad`.
 
     >>> x = genesis.tensor([[1, 2], [3, 4]])
     >>> genesis.gather(x, 1, genesis.tensor([[0, 0], [1, 0]]))

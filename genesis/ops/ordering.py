@@ -12,6 +12,7 @@ from math import nan
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_, float32, int32, int64
+from genesis.ir.errors import EmptyError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.conversion import stop_gradient, with_value
@@ -213,7 +214,7 @@ def _median(name: str, input: Value, dim: int | None, keepdim: bool, skip: bool)
     if not extent and dim is None and x.dtype.is_floating_point:
         return sum(x) + nan
     if not extent:
-        raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
+        raise EmptyError(f"{name}: shape {input.shape} has no elements along dim {dim}; want one at least")
     rows = rows_along(x, axis)
     middle: Value | int = (extent - 1) // 2
     if x.dtype.is_floating_point:

@@ -162,7 +162,7 @@ def _extremum(name: str, op: str) -> Callable[..., Value]:
     def define(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
         axes = normalize_axes(name, dim, input.ndim)
         if numel(input.shape[a] for a in axes) == 0:
-            raise ValueError(f"{name}: shape {input.shape} has no elements along dim {dim}; an extremum wants one at least")
+            raise EmptyError(f"{name}: shape {input.shape} has no elements along dim {dim}; an extremum wants one at least")
         return reduce_value(op, input, axes, keepdim)
 
     which, found = ("greatest", [4, 3]) if op == "max" else ("least", [1, 2])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from genesis.ir.dtypes import DType, bool_
-from genesis.ir.errors import ArgumentTypeError
+from genesis.ir.errors import ArgumentTypeError, UnsupportedTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import clamp, where, zeros_like
@@ -74,6 +74,8 @@ def _neutral(reduce: str, dtype: DType) -> float:
 def _reduced(name: str, input: Value, axis: int, index: Value, src: Value, reduce: str, include_self: bool) -> Value:
     if reduce not in ("sum", "mean", *_FOLDS):
         raise ValueError(f"{name}: reduce is {reduce!r}; want 'sum', 'prod', 'mean', 'amax' or 'amin'")
+    if reduce in ("amax", "amin") and input.dtype.is_complex:
+        raise UnsupportedTypeError(f"{name}: {reduce} takes real numbers, got {input.dtype.name}")
     if reduce == "mean" and input.dtype is bool_:
         raise TypeError(f"{name}: a mean wants numbers, got bool; convert with .to(genesis.float32)")
     once = expand(input.graph.constant(1, input.dtype), index.shape)
@@ -89,10 +91,10 @@ def _reduced(name: str, input: Value, axis: int, index: Value, src: Value, reduc
     self = expand(input.graph.constant(int(include_self), input.dtype), input.shape)
     count = scatter_value(self, index, once, axis, "add")
     count = where(count == 0, 1, count)
-    return total / count if input.dtype.is_floating_point else total // count
+    return total / count if input.dtype.category > 1 else total // count
 
 
-@composite("scatter_reduce", (0, 2, 3), in_place=True)
+@composite("scatter_reduce", (0, 2, 3), in_place=True, takes_complex=True)
 def scatter_reduce(input: Value, dim: int, index: Value, src: Value, reduce: str, *, include_self: bool = True) -> Value:
     """`input` with `src[i]` folded into it at `index[i]` along `dim`, by "sum", "prod", "mean", "amax" or "amin".
 

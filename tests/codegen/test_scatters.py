@@ -41,6 +41,26 @@ def test_extremes_of_single_numbers_order_zeros_and_keep_nans(reduce, fold, dtyp
     np.testing.assert_array_equal(np.signbit(found[zeros]), signs[zeros])
 
 
+@pytest.mark.parametrize("name", ["scatter", "scatter_add", "scatter_reduce"])
+def test_an_empty_index_of_any_rank_writes_nothing(name):
+    for shape in ((2, 3), ()):
+        y, nothing = genesis.ones(shape), genesis.empty(0, dtype=genesis.int64)
+        y = getattr(y, f"{name}_")(0, nothing, genesis.zeros(shape), *["amin"] * (name == "scatter_reduce"))
+        assert y.shape == shape and (y == 1).all()
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_complex_numbers_are_summed_and_averaged(reduce, include_self):
+    x, y = (RANDOM.normal(size=(n, 2)).astype(np.float32).view(np.complex64)[:, 0] for n in (20, 30))
+    at = RANDOM.integers(0, 20, 30)
+    have, want = (lib.as_tensor(x).scatter_reduce(0, lib.as_tensor(at), lib.as_tensor(y), reduce, include_self=include_self)
+                  for lib in (genesis, torch))
+    np.testing.assert_allclose(have.numpy(), want.numpy(), rtol=1e-6, atol=1e-6)
+    with pytest.raises(TypeError, match="amax takes real numbers"):
+        genesis.tensor(x).scatter_reduce(0, genesis.tensor(at), genesis.tensor(y), "amax")
+
+
 def test_a_fold_is_a_kernel():
     x, at = genesis.tensor(RANDOM.normal(size=(20, 30)).astype(np.float32)), genesis.tensor(RANDOM.integers(0, 30, (20, 30)))
     y = x.scatter_reduce(1, at, x * 2, "amax")

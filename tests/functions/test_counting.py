@@ -161,6 +161,8 @@ REFUSED = [
     (lambda x: genesis.bincount(x), r"bincount: wants a vector of ints"),
     (lambda x: genesis.bincount(genesis.tensor([1, -1])), r"bincount: wants ints of 0 or more"),
     (lambda x: genesis.histogram(x, 2, range=(1.0, 0.0)), r"histogram: range is \(1.0, 0.0\); want the lower end"),
+    (lambda x: genesis.histogram(x, 2, range=(0.0, np.inf)), r"want the lower end of each axis before .*, both finite"),
+    (lambda x: genesis.histc(x, 2, 0, np.inf), r"histc: 2 bins from 0 to inf; want .* finite"),
     (lambda x: genesis.histogram(x, 0), r"histogram: bins are \[0\]; want one at least"),
     (lambda x: genesis.histogram(x / 0, 2).hist.tolist(), r"the numbers that the bins are to be between are not finite"),
     (lambda x: genesis.histogramdd(x, [1, x[0]] + [1] * 4), r"histogramdd: bins are .*; want one at least of each axis"),
