@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import reduce
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +30,8 @@ __all__ = [
 LinAlgError = np.linalg.LinAlgError
 __getattr__, __dir__ = rows_shown("linalg", __all__)
 
-eigvalsh, inv, matmul, pinv, solve, svdvals = functions_of("eigvalsh", "inv", "matmul", "pinv", "solve", "svdvals")
-(_least_squares,) = functions_of("least_squares")
+eigvalsh, inv, inv_ex, matmul, pinv, solve = functions_of("eigvalsh", "inv", "inv_ex", "matmul", "pinv", "solve")
+svdvals, _least_squares = functions_of("svdvals", "least_squares")
 matrix_norm, vector_norm, _cat, _cross, _diagonal = functions_of("matrix_norm", "vector_norm", "cat", "cross", "diagonal")
 
 
@@ -74,6 +76,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ArgumentError(f"matrix_power: power {n} of shape {A.shape}; want (.., m, m)")
+    n = operator.index(n)
     given, (A, n) = A, (inv(A), -n) if n < 0 else (A, n)
     result = None
     while n:
@@ -93,8 +96,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     >>> multi_dot([genesis.ones(2), genesis.ones(2, 3), genesis.ones(3)])
     tensor(6.)
     """
-    if len(tensors) < 2:
-        raise ArgumentError(f"multi_dot: got {len(tensors)} tensors; want two at least")
+    if len(tensors) < 2 or {x.ndim for x in tensors[1:-1]} - {2} or {x.ndim for x in tensors} - {1, 2}:
+        shapes = [x.shape for x in tensors]
+        raise ArgumentError(f"multi_dot: shapes {shapes}; want two matrices at least, the first or last may be a vector")
     return reduce(matmul, tensors)
 
 
@@ -113,8 +117,8 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 # ---- functions of singular values ----
 @takes_out
 def matrix_rank(
-    A: Tensor, tol: Tensor | float | None = None, *, atol: Tensor | float | None = None, rtol: Tensor | float | None = None,
-    hermitian: bool = False,
+    A: Tensor, tol: Tensor | float | None = None, hermitian: bool = False, *, atol: Tensor | float | None = None,
+    rtol: Tensor | float | None = None,
 ) -> Tensor:
     """The number of singular values above max(`atol`, `rtol` times the greatest). Both are numbers, or one per matrix.
 
@@ -124,7 +128,9 @@ def matrix_rank(
     tensor(1)
     """
     atol = tol if atol is None else atol
-    if A.ndim < 2 or 0 in A.shape[-2:]:
+    if A.ndim < 2:
+        raise ArgumentError(f"matrix_rank: shape {A.shape}; want (.., m, n)")
+    if 0 in A.shape[-2:]:
         return A.new_zeros(A.shape[:-2], dtype=int64)
     sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
     share = max(A.shape[-2:]) * finfo(A.dtype).eps
@@ -138,14 +144,19 @@ def matrix_rank(
 def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     """The condition numbers of matrices: the greatest singular value over the least, or norms `p` of `A` and its inverse.
 
+    Those of singular matrices are infinite, those of matrices without elements 0.
+
     >>> cond(genesis.tensor([[2.0, 0.0], [0.0, 0.5]]))
     tensor(4.)
     """
+    if 0 in A.shape[-2:]:
+        return A.new_zeros(A.shape[:-2], dtype=A.dtype.real)
     if p in (None, 2, -2):
         sizes = svdvals(A)
         greatest, least = sizes.select(-1, 0), sizes.select(-1, -1)
         return least / greatest if p == -2 else greatest / least
-    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+    inverse, failed = inv_ex(A)
+    return (matrix_norm(A, p) * matrix_norm(inverse, p)).masked_fill(failed != 0, inf)
 
 
 class LeastSquares(NamedTuple):
@@ -170,6 +181,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     >>> round(lstsq(genesis.tensor([[1.0], [1.0]]), genesis.tensor([[1.0], [3.0]])).solution.item(), 4)
     2.0
     """
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ArgumentError(f"lstsq: driver is {driver!r}; want 'gels', 'gelsy', 'gelsd' or 'gelss'")
     if B.shape == A.shape[:-1]:
         found = lstsq(A, B[..., None], rcond, driver=driver)
         return named("lstsq", LeastSquares(found.solution[..., 0], *found[1:]))

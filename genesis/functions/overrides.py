@@ -18,11 +18,10 @@ from genesis.ops.registry import Operation
 from genesis.tensor.call_modes import BEFORE_FIRST_OVERRIDE, OVERRIDES, PUBLIC, overriding_classes, overriding_kinds, running
 from genesis.tensor.dispatch import call
 from genesis.tensor.handle import Tensor, method
-from genesis.tensor.out import into
+from genesis.tensor.out import NUMPY_NAMES, into
 from genesis.tracing.recording_hooks import refuse
 
 F = TypeVar("F", bound=AnyFunction)
-NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's argument names, accepted by every function
 OVERRIDABLE: set[str] = set()  # names of functions that users may override
 FUNCTIONS: dict[str, AnyFunction] = {}  # the public functions that are no rows of the operation table, by all their names
 ROUTED: dict[str, AnyFunction] = {}  # of other modules' functions, those that modes and classes can override

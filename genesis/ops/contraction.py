@@ -7,6 +7,7 @@ belong to elements [m, n] of the result that nobody reads. Kernels may skip them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -144,9 +145,20 @@ Names = tuple[str, ...]  # axis names: letters; the axes of "..." are .., ".1", 
 
 
 # ---- einsum (Einstein, 1916): diagonals, then sums, then matrix products of pairs ----
-def _rearranged(equation: str, *operands: Any) -> Shared:
+def _given(equation: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The equation and the operands of a call in either form."""
+    if isinstance(equation, str):
+        return equation, list(operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands)
+    given = [equation, *operands]
+    texts = ["".join(["..." if name is ... else ascii_letters[(name + 26) % 52] for name in term]) for term in given[1::2]]
+    if len(given) % 2:
+        texts.append("->" + "".join(["..." if name is ... else ascii_letters[(name + 26) % 52] for name in given.pop()]))
+    return ",".join(texts).replace(",->", "->"), given[::2]
+
+
+def _rearranged(equation: Any, *operands: Any) -> Shared:
     """The only operand and its diagonals, permuted, if nothing is summed."""
-    values = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
+    equation, values = _given(equation, operands)
     if len(values) != 1:
         return None
     (names,), result = _parsed(equation, values)
@@ -157,13 +169,14 @@ def _rearranged(equation: str, *operands: Any) -> Shared:
 
 
 @composite("einsum", (), method=False, autocast="low", takes_complex=True, shares=_rearranged)
-def einsum(equation: str, *operands: Any) -> Value:
+def einsum(equation: Any, *operands: Any) -> Value:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result.
 
     Args:
         equation: "ij,jk->ik": the letters of each operand's axes, then those of the result. Without "->" the result has
             the letters that occur once, in alphabetical order. A letter twice in an operand takes its diagonal; "..."
             stands for any leading axes, which broadcast.
+            In place of it, each operand may be followed by a list of numbers and `...`, and the last such list by the result's.
         operands: tensors, or a list of them; products are taken from left to right. Where operands share a letter that is
             summed, of an extent other than 1, they have one dtype; elsewhere they promote.
 
@@ -173,7 +186,7 @@ def einsum(equation: str, *operands: Any) -> Value:
     >>> genesis.einsum("ij,j->i", a, genesis.tensor([1.0, -1.0])), genesis.einsum("ii", a)
     (tensor([-1., -1.]), tensor(5.))
     """
-    values = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else list(operands)
+    equation, values = _given(equation, operands)
     terms, result = _parsed(equation, values)
     extents = _extents(equation, terms, values)
     for name in result:

@@ -93,7 +93,7 @@ def qr(input: Value, some: bool = True) -> QR:
 
 # ---- eigenvalues ----
 def _symmetric(name: str, A: Value, UPLO: str) -> Value:
-    if UPLO not in ("L", "U"):
+    if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"{name}: UPLO is {UPLO!r}; want 'L' or 'U'")
     return matrices(name, A, square=True)
 
@@ -125,7 +125,7 @@ def eigh(A: Value, UPLO: str = "L") -> Eigen:
     """
     x = _symmetric("eigh", A, UPLO)
     shapes = _eigh_shapes(x)
-    values, vectors = factors(factor_node("eigh", x, shapes, UPLO=UPLO), shapes)
+    values, vectors = factors(factor_node("eigh", x, shapes, UPLO=UPLO.upper()), shapes)
     return Eigen(cast(real_value(values), A.dtype.real), cast(vectors, A.dtype))
 
 
@@ -139,7 +139,7 @@ def _values(name: str, x: Value, count: int, like: Value, **attrs: Any) -> Value
 def eigvalsh(A: Value, UPLO: str = "L") -> Value:
     """The eigenvalues of symmetric matrices (.., n, n), ascending, of which only the triangle `UPLO` is read."""
     x = _symmetric("eigvalsh", A, UPLO)
-    return _values("eigvalsh", x, x.shape[-1], A, UPLO=UPLO)
+    return _values("eigvalsh", x, x.shape[-1], A, UPLO=UPLO.upper())
 
 
 def _eigvalsh_grad(g: Value, y: Value, a: Value) -> Value:

@@ -189,6 +189,8 @@ def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_
     a, b = promoted(x1, x2)
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ValueError(f"cdist: x1 {a.shape} and x2 {b.shape}; want (.., m, k) and (.., n, k)")
+    if p < 0:
+        raise ValueError(f"cdist: p is {p}; want 0 or more")
     if compute_mode not in _MODES:
         raise ValueError(f"cdist: compute_mode is {compute_mode!r}; want one of {', '.join(map(repr, _MODES))}")
     x, y = widened(_float("cdist", a, None)), widened(b)

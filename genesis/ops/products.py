@@ -144,6 +144,8 @@ def _added(name: str, product: Value, dtype: DType, input: Value, beta: float, a
     """beta * input + alpha * product, in `dtype`, the operands' dtype; the product itself may be float32."""
     if input.dtype is not dtype:
         raise TypeError(f"{name}: input is {input.dtype.name}, the product {dtype.name}; convert one with .to(dtype)")
+    if dtype.category < 3 and (isinstance(alpha, complex) or isinstance(beta, complex)):
+        raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {dtype.name}; want real numbers")
     if dtype.category < 2:
         if name == "addr" and not isinstance(alpha, int) & isinstance(beta, int):
             raise TypeError(f"{name}: alpha {alpha} and beta {beta} for {dtype.name}; want integers")
@@ -188,7 +190,7 @@ def addmv(input: Value, mat: Value, vec: Value, *, beta: float = 1, alpha: float
 @composite("addr", 3, autocast="low", in_place=True, takes_complex=True, numbers_between=_FACTORS, elements=_FACTORS)
 def addr(input: Value, vec1: Value, vec2: Value, *, beta: float = 1, alpha: float = 1) -> Value:
     """beta * input + alpha * outer(vec1, vec2)."""
-    product = outer(vec1, vec2)
+    input, product = promoted(input, outer(vec1, vec2))
     return _added("addr", product, product.dtype, input, beta, alpha)
 
 

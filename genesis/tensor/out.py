@@ -23,16 +23,18 @@ from genesis.tracing.state import grad_mode, thread_state
 F = TypeVar("F", bound=AnyFunction)
 Targets = Tensor | Sequence[Tensor]
 _RANGES = frozenset({"arange", "linspace", "logspace", "range"})  # they fill tensors of as many elements, of any shape
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's argument names, accepted by every function
 
 
 def takes_out(function: F) -> F:
-    """Decorator that adds `out=` to a function of Tensors that is not a row."""
+    """Decorator that adds `out=` and NumPy's names to a function of Tensors that is not a row."""
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
-        if "out" not in kwargs:
-            return function(*args, **kwargs) if kwargs else function(*args)
-        out = kwargs.pop("out")
+        if not kwargs:
+            return function(*args)
+        kwargs = {NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+        out = kwargs.pop("out", None)
         return function(*args, **kwargs) if out is None else into(out, function.__name__, function, args, kwargs)
 
     return either  # type: ignore[return-value]

@@ -53,6 +53,39 @@ def test_einsum_takes_a_list_and_spaces():
     assert_close(ours, torch.einsum("ij,jk->ki", *map(torch.tensor, arrays)))
 
 
+@pytest.mark.parametrize("names", [
+    ([0, 1], [1, 2], [0, 2]), ([0, 1], [1, 2]), ([..., 0, 1], [1, 2], [..., 2, 0]), ([30, 2], [2, 3]), ([0, 1], [1, 1], []),
+])
+def test_einsum_takes_numbers_as_names_of_axes(names):
+    given = []
+    for library in (genesis, torch):
+        x, y = library.tensor(MATRIX), library.tensor(MATRIX.T @ MATRIX)
+        given.append(library.einsum(x, names[0], y, *names[1:]))
+    assert_close(*given, scale=10)
+
+
+def test_condition_numbers_of_singular_and_empty_matrices_are_torchs():
+    square = np.array([[[1.0, 2], [3, 4]], [[0, 0], [0, 0]], [[1, 2], [2, 4]]])
+    for p in (1, "fro", -np.inf):
+        assert_close(*[m.linalg.cond(m.tensor(square), p) for m in (genesis, torch)], scale=10)
+    for shape in ((0, 0), (2, 0, 0), (3, 0), (0, 3, 3)):
+        assert genesis.linalg.cond(genesis.ones(shape)).tolist() == torch.linalg.cond(torch.ones(shape)).tolist()
+
+
+def test_arguments_have_torchs_other_spellings():
+    a = genesis.tensor(MATRIX)
+    assert_close(genesis.linalg.norm(a, ord=1, axis=(-2, -1), keepdims=True), genesis.linalg.norm(a, 1, (-2, -1), True))
+    square = genesis.tensor(MATRIX @ MATRIX.T)
+    assert_close(genesis.linalg.eigvalsh(square, "u"), genesis.linalg.eigvalsh(square, "U"))
+    assert genesis.linalg.matrix_rank(square, 1e-3, True) == 3
+
+
+def test_addr_promotes_as_torchs():
+    for dtype in ("int64", "float32", "float64"):
+        ours, theirs = (m.addr(m.ones(2, 2, dtype=getattr(m, dtype)), m.ones(2), m.ones(2)) for m in (genesis, torch))
+        assert_close(ours, theirs)
+
+
 def test_attention_by_einsum_trains_as_torchs():
     arrays = RANDOM.normal(size=(3, 2, 5, 3, 4))
     found = []
@@ -91,6 +124,12 @@ A, B = genesis.ones(3, 4), genesis.ones(2, 3, 4)
     (lambda: genesis.linalg.norm(B, 1), ValueError, "want a vector or a matrix"),
     (lambda: genesis.cdist(A, A, compute_mode="mm"), ValueError, "compute_mode is 'mm'; want one of"),
     (lambda: genesis.cdist(A, genesis.ones(2, 3)), ValueError, r"want \(.., m, k\) and \(.., n, k\)"),
+    (lambda: genesis.cdist(A, A, -1), ValueError, "p is -1; want 0 or more"),
+    (lambda: genesis.linalg.matrix_power(A @ A.T, 1.5), TypeError, "'float' object cannot be interpreted as an integer"),
+    (lambda: genesis.linalg.multi_dot([A, B, A]), ValueError, "the first or last may be a vector"),
+    (lambda: genesis.linalg.matrix_rank(A[0]), ValueError, r"shape \(4,\); want \(.., m, n\)"),
+    (lambda: genesis.linalg.lstsq(A, A, driver="qr"), ValueError, "driver is 'qr'; want 'gels'"),
+    (lambda: genesis.addmm(A, A, genesis.eye(4), alpha=1j), TypeError, "alpha 1j and beta 1 for float32; want real numbers"),
     (lambda: genesis.linalg.matrix_power(A, 2), ValueError, r"power 2 of shape \(3, 4\); want \(.., m, m\)"),
 ])
 def test_what_does_not_fit_is_refused(build, error, message):
