@@ -26,6 +26,9 @@ OPERATORS = {
 }
 
 
+_GLOBALS: dict[str, Any] = {"torch": genesis, "inf": float("inf"), "nan": float("nan"), "NoneType": type(None)}
+
+
 class PythonCode(NamedTuple):
     """The source of a function, and the globals that it reads."""
 
@@ -48,7 +51,7 @@ class Graph:
 
     def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None) -> None:
         self._nodes: list[Node] = []
-        self._names: dict[str, int] = {}
+        self._names: dict[str, int] = dict.fromkeys(_GLOBALS, 0)
         self._insert: Callable[[], int] = lambda: len(self._nodes)
         self.owning_module = owning_module
         self._tracer_cls = tracer_cls
@@ -204,7 +207,7 @@ class Graph:
 
     def python_code(self, root_module: str = "self") -> PythonCode:
         """The graph as a function."""
-        names: dict[str, Any] = {"torch": genesis, "inf": float("inf"), "nan": float("nan"), "NoneType": type(None)}
+        names = dict(_GLOBALS)
         last = {operand: node for node in self._nodes for operand in node.all_input_nodes}
         arguments, lines = [root_module], []
         for node in self._nodes:
@@ -323,26 +326,24 @@ def _global_type(kind: Any, names: dict[str, Any]) -> str:
 
 def _text(argument: Argument, names: dict[str, Any]) -> str:
     """An argument as Python."""
-
-    class Text:
-        def __init__(self, text: str) -> None:
-            self.text = text
-
-        def __repr__(self) -> str:
-            return self.text
-
-    def leaf(value: Any) -> Any:
-        if isinstance(value, Node):
-            return Text(value.name)
-        if value is None or value is ... or isinstance(value, bool | int | float | str | bytes | complex):
-            return value if value is not ... else Text("...")
-        if isinstance(value, DType):
-            return Text(f"torch.{value.name}")
-        if callable(value):
-            return Text(_global(value, names))
-        name = re.sub(r"\W", "_", f"_{type(value).__name__}_{value}")
-        while names.setdefault(name, value) is not value:
-            name += "_1"
-        return Text(name)
-
-    return repr(map_aggregate(argument, leaf))
+    if isinstance(argument, dict):
+        return f"{{{', '.join([f'{key!r}: {_text(each, names)}' for key, each in argument.items()])}}}"
+    if isinstance(argument, slice):
+        return f"slice({', '.join([_text(each, names) for each in (argument.start, argument.stop, argument.step)])})"
+    if isinstance(argument, list | tuple):
+        members = ", ".join([_text(each, names) for each in argument])
+        if hasattr(argument, "_fields"):
+            return f"{_global(type(argument), names)}({members})"
+        return f"[{members}]" if isinstance(argument, list) else f"({members}{',' * (len(argument) == 1)})"
+    if isinstance(argument, Node):
+        return argument.name
+    if argument is None or argument is ... or isinstance(argument, bool | int | float | str | bytes | complex):
+        return "..." if argument is ... else repr(argument)
+    if isinstance(argument, DType):
+        return f"torch.{argument.name}"
+    if callable(argument):
+        return _global(argument, names)
+    name = re.sub(r"\W", "_", f"_{type(argument).__name__}_{argument}")
+    while names.setdefault(name, argument) is not argument:
+        name += "_1"
+    return name

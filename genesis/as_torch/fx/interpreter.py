@@ -10,7 +10,7 @@ from genesis.as_torch.fx.graph import Graph
 from genesis.as_torch.fx.graph_module import GraphModule
 from genesis.as_torch.fx.node import Node, map_arg
 from genesis.as_torch.fx.proxy import Proxy
-from genesis.as_torch.fx.tracer import Tracer
+from genesis.as_torch.fx.tracer import GraphAppendingTracer
 from genesis.nn.module import Module
 
 
@@ -100,8 +100,8 @@ class Transformer(Interpreter):
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
         self.new_graph = Graph()
-        self.tracer = Tracer()
-        self.tracer.graph, self.tracer.root = self.new_graph, module
+        self.tracer = GraphAppendingTracer(self.new_graph)
+        self.tracer.root = module
 
     def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
         """An argument of the new graph."""

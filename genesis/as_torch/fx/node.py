@@ -51,6 +51,9 @@ class Node:
         self, graph: Owner, name: str, op: str, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Argument],
         return_type: Any = None,
     ) -> None:
+        if not (callable(target) if op == "call_function" else isinstance(target, str)):
+            wanted = "a function" if op == "call_function" else "a name"
+            raise ValueError(f"Node: target of a {op} is {target!r}; want {wanted}")
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
         self.users: dict[Node, None] = {}
         self.meta: dict[str, Any] = {}
@@ -103,17 +106,15 @@ class Node:
         nodes = self.graph._nodes
         return nodes[nodes.index(self) - 1]
 
-    def prepend(self, node: Node) -> None:
-        """Move a node to just before this one."""
-        nodes = self.graph._nodes
-        nodes.remove(node)
-        nodes.insert(nodes.index(self), node)
+    def prepend(self, node: Node, after: int = 0) -> None:
+        """Move a node to just before this one. Nothing happens to itself."""
+        if node is not self:
+            self.graph._nodes.remove(node)
+            self.graph._nodes.insert(self.graph._nodes.index(self) + after, node)
 
     def append(self, node: Node) -> None:
         """Move a node to just after this one."""
-        nodes = self.graph._nodes
-        nodes.remove(node)
-        nodes.insert(nodes.index(self) + 1, node)
+        self.prepend(node, 1)
 
     # ---- changes ----
     def replace_all_uses_with(

@@ -22,10 +22,12 @@ class TraceError(ValueError):
 
 
 class Proxy:
-    """Stands for the value of a node."""
+    """Stands for the value of a node. Without a tracer, operations are appended to the node's graph."""
 
-    def __init__(self, node: Node, tracer: Recorder) -> None:
-        self.node, self.tracer = node, tracer
+    appending: Callable[[Any], Recorder]
+
+    def __init__(self, node: Node, tracer: Recorder | None = None) -> None:
+        self.node, self.tracer = node, tracer or Proxy.appending(node.graph)
 
     @classmethod
     def __torch_function__(

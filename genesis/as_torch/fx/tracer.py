@@ -7,6 +7,7 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from genesis.as_torch.fx.graph import Graph
@@ -63,6 +64,7 @@ class Tracer:
 
     graph: Graph
     root: Module
+    traced_func_name = "forward"  # the method that is traced
 
     def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False) -> None:
         self._constants: dict[int, str] = {}
@@ -131,9 +133,9 @@ class Tracer:
 
     # ---- tracing ----
     def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
-        """The graph of a module's `forward`, or of a function; `concrete_args` are values of some arguments."""
+        """The graph of a module's method, or of a function; `concrete_args` are values of some arguments."""
         self.root = root if isinstance(root, Module) else Module()
-        forward = type(root).forward.__get__(root) if isinstance(root, Module) else root
+        forward = getattr(type(root), self.traced_func_name).__get__(root) if isinstance(root, Module) else root
         self.graph = Graph(tracer_cls=type(self))
         args, kwargs = self._arguments(forward, concrete_args or {})
         with _lock:
@@ -146,7 +148,7 @@ class Tracer:
             Module.__call__ = self._module_call(plain)  # type: ignore[method-assign]
             try:
                 with _Calls(self):
-                    result = forward(*args, **kwargs)
+                    result = _without_stars(forward)(*args, **kwargs)
             finally:
                 Module.__call__ = plain  # type: ignore[method-assign]
                 for names, name, function in reversed(globals_before):
@@ -169,9 +171,9 @@ class Tracer:
                 told = not (is_ours or starred or parameter.annotation is parameter.empty)
                 kind = parameter.annotation if told else None
                 value = self.create_proxy("placeholder", starred + name, default, {}, type_expr=kind)
-            if parameter.kind is parameter.KEYWORD_ONLY:
+            if starred or parameter.kind is parameter.KEYWORD_ONLY:
                 kwargs[name] = value
-            elif not starred:
+            else:
                 args.append(value)
         return args, kwargs
 
@@ -193,6 +195,19 @@ class Tracer:
         return noted
 
 
+def _without_stars(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose `*args` and `**kwargs` are arguments like others, so that one proxy can stand for each."""
+    starred = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_flags & starred or hasattr(function, "__wrapped__"):  # whose signature is another function's
+        return function
+    count = code.co_argcount + code.co_kwonlyargcount + (code.co_flags & starred).bit_count()
+    plain = code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~starred)
+    own = getattr(function, "__func__", function)
+    made = FunctionType(plain, own.__globals__, own.__name__, None, own.__closure__)
+    return made.__get__(function.__self__) if own is not function else made  # type: ignore[attr-defined]
+
+
 class GraphAppendingTracer(Tracer):
     """Appends all calls with its proxies to a graph; no module is traced."""
 
@@ -212,6 +227,9 @@ class GraphAppendingTracer(Tracer):
             GraphAppendingTracer._live -= 1
             if not GraphAppendingTracer._live:
                 remove_overriding_class(Proxy)
+
+
+Proxy.appending = GraphAppendingTracer
 
 
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
