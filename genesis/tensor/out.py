@@ -57,7 +57,7 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     if thread_state.grad_enabled and any([t.requires_grad for t in [*targets, *tensors_in([*args, *kwargs.values()])]]):
         raise RuntimeError(
             f"{name}: out= leaves no derivation, but one of the arguments requires grad; use genesis.no_grad() or detach()")
-    if isinstance(out, Tensor) and {"dtype", "device"} <= inspect.signature(function).parameters.keys():
+    if isinstance(out, Tensor) and _makes_new_tensors(function):
         if kwargs.get("dtype", out.dtype) not in (None, out.dtype):
             raise RuntimeError(f"{name}: dtype {kwargs['dtype']} does not match out=, which has {out.dtype}")
         kwargs = {**kwargs, "dtype": out.dtype, "device": kwargs.get("device", out.device)}
@@ -75,6 +75,11 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     return written_to(results, targets)
 
 
+@functools.lru_cache(maxsize=256)
+def _makes_new_tensors(function: Callable[..., Any]) -> bool:
+    return {"dtype", "device"} <= inspect.signature(function).parameters.keys()
+
+
 def _check(name: str, target: Tensor, value: Tensor) -> None:
     if value.dtype.category > target.dtype.category:
         raise RuntimeError(
@@ -88,8 +93,10 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
         value = call(OPERATIONS["to_dtype"], (value, target.dtype))
     elif value._base is not None or array_of(value).trace is None:  # an argument itself, or a view of one
         value = value.clone()
-    if value.shape == target.shape or (name in _RANGES and value.numel() == target.numel()):
-        write(target, value.reshape(target.shape))
+    if name in _RANGES and value.numel() == target.numel():
+        value = value.reshape(target.shape)
+    if value.shape == target.shape:
+        write(target, value)
         return
     if target.numel():
         warnings.warn(
