@@ -16,6 +16,7 @@ from genesis.ir.dtypes import DType, bfloat16, float16, float32, float64, get_de
 from genesis.random import rand, randn
 from genesis.runtime.devices import CPU, Device
 from genesis.tensor.handle import Tensor
+from genesis.tracing.state import grad_mode
 
 Number = bool | int | float
 Operand = Tensor | Number
@@ -37,12 +38,13 @@ class derived(Generic[T]):
 
 
 class lazy_property(derived[T]):
-    """A property that is computed once, and kept as an attribute of the object."""
+    """A property that is computed once, with its derivation, and kept as an attribute of the object."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> T:
         if instance is None:
             return self  # type: ignore[return-value]
-        value = self.compute(instance)
+        with grad_mode(True):
+            value = self.compute(instance)
         setattr(instance, self.compute.__name__, value)
         return value
 

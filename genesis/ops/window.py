@@ -81,7 +81,8 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
             "circular" continues at the other end.
         value: 0 if None.
 
-    Raises ValueError for other modes, an odd number of paddings, and more elements than the mode has values for.
+    Raises ValueError for other modes, an odd number of paddings, more elements than the mode has values for, and
+    more that are cut off than there are.
 
     >>> x = genesis.tensor([1, 2, 3])
     >>> pad = genesis.nn.functional.pad
@@ -92,6 +93,9 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
     if len(pads) % 2 or len(pads) > 2 * input.ndim:
         raise ValueError(f"pad: {pads} are {len(pads)} paddings; want two for each of at most {input.ndim} axes")
     before, after = pads[-2::-2], pads[-1::-2]
+    for extent, front, back in zip(input.shape[input.ndim - len(before) :], before, after, strict=True):
+        if extent + min(front, 0) + min(back, 0) < 0:
+            raise ValueError(f"pad: {(front, back)} cut more than the extent {extent}")
     if mode == "constant":
         return pad_value(input, before, after, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):

@@ -71,6 +71,12 @@ def test_what_a_subclass_has_computed_of_its_parameters_is_computed_anew_when_it
     sharp = Sharp(0.0, genesis.ones(3))
     assert sharp.precision is sharp.precision
     assert sharp.expand((2, 3)).precision.shape == (2, 3)
+    scale = genesis.ones(3, requires_grad=True)
+    sharp = Sharp(0.0, scale)
+    with genesis.no_grad():
+        assert sharp.precision.requires_grad
+    sharp.precision.sum().backward()
+    assert scale.grad.tolist() == [-2, -2, -2]
 
 
 def test_classes_that_bring_their_own_base_read_its_parameters():

@@ -69,6 +69,9 @@ def test_containers_are_extended_in_place_and_reject_what_they_cannot_hold(lib):
         lib.nn.Module().register_buffer("scale", 5)
     with pytest.raises(TypeError):
         lib.nn.Unflatten(1, (2, 5, 5.0))
+    for cut in ((-5, 0), (-2, -3), (-5, 3)):
+        with pytest.raises(RuntimeError):
+            lib.nn.functional.pad(lib.ones(1, 4), cut)
     with pytest.raises(RuntimeError):
         lib.nn.PixelShuffle(-1)(lib.ones(1, 9, 3, 3))
     with pytest.raises(RuntimeError):
