@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from genesis.functions.creation import full
 from genesis.ir.dtypes import DType
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, FormError
 from genesis.nn import functional
 from genesis.nn.layer import Layer
 from genesis.nn.module import Module
@@ -89,7 +89,7 @@ class Hardtanh(Layer, function=functional.hardtanh):
         self.max_val = _renamed("max", max_val, max_value)
         self.inplace = inplace
         if not self.min_val < self.max_val:
-            raise ArgumentError(f"Hardtanh: bounds are {self.min_val} and {self.max_val}; want the first below the second")
+            raise FormError(f"Hardtanh: bounds are {self.min_val} and {self.max_val}; want the first below the second")
 
 
 def _renamed(end: str, value: float, former: float | None) -> float:

@@ -31,6 +31,7 @@ class Convertible:
 
         Raises TypeError for another dtype.
         """
+        args = tuple([part for a in args for part in ((a.device, a.dtype) if isinstance(a, Tensor) else (a,))])
         for dtype in (*args, *kwargs.values()):
             if isinstance(dtype, DType) and not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(f"to: a module's parameters stay floating or complex; {dtype.name} is neither")

@@ -69,6 +69,8 @@ class Bilinear(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
+        if in1_features < 1:
+            raise ValueError(f"Bilinear: in1_features is {in1_features}; want 1 or more")
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features

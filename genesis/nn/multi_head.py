@@ -87,7 +87,7 @@ class Heads(NamedTuple):
             total = total if total.ndim == 2 else total.reshape(n, heads, queries, keys)
         if padding is not None:
             if padding.shape != (n, keys):
-                raise ArgumentError(f"MultiheadAttention: key_padding_mask has shape {padding.shape}; want {(n, keys)}")
+                raise FormError(f"MultiheadAttention: key_padding_mask has shape {padding.shape}; want {(n, keys)}")
             hidden = _numbers(padding, q).reshape(n, 1, 1, keys)
             total = hidden if total is None else total + hidden
         return total

@@ -254,8 +254,11 @@ class Transformer(Module):
     ) -> Tensor:
         """`src` and `tgt` of the shapes that MultiheadAttention takes, with their masks; the shape of `tgt`.
 
-        Raises ValueError unless they have `d_model` features.
+        Raises ValueError unless they have `d_model` features, and one number of examples.
         """
+        batch = 0 if self.batch_first else 1
+        if src.ndim == tgt.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
+            raise ArgumentError(f"Transformer: src {src.shape} and tgt {tgt.shape}; want as many examples in both")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ArgumentError(f"Transformer: src {src.shape} and tgt {tgt.shape}; want {self.d_model} features")
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)

@@ -69,6 +69,13 @@ def test_containers_are_extended_in_place_and_reject_what_they_cannot_hold(lib):
         lib.nn.Module().register_buffer("scale", 5)
     with pytest.raises(TypeError):
         lib.nn.Unflatten(1, (2, 5, 5.0))
+    with pytest.raises(TypeError):
+        lib.nn.Linear(2, 3).to(lib.ones(1, dtype=lib.int64))
+    assert lib.nn.BatchNorm1d(2).to(lib.ones(1, dtype=lib.float64)).num_batches_tracked.dtype == lib.int64
+    with pytest.raises(RuntimeError):
+        lib.nn.Transformer(8, 2, 1, 1, 8)(lib.ones(3, 1, 8), lib.ones(2, 2, 8))
+    with pytest.raises(ValueError, match="in1_features"):
+        lib.nn.Bilinear(0, 3, 4)
     for cut in ((-5, 0), (-2, -3), (-5, 3)):
         with pytest.raises(RuntimeError):
             lib.nn.functional.pad(lib.ones(1, 4), cut)
