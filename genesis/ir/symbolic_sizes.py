@@ -139,11 +139,40 @@ class Symbols:
         return function
 
 
-class Size:
+def _by(sign: str, swapped: bool = False) -> Any:
+    return lambda self, other: self.computed(sign, other, swapped)
+
+
+class Number:
+    """A symbolic number, whose operations and comparisons are `computed`."""
+
+    __slots__ = ("symbols", "value")
+    __array_ufunc__ = None  # NumPy leaves arithmetic to it, which refuses arrays
+
+    __add__, __sub__, __mul__, __truediv__, __pow__ = _by("+"), _by("-"), _by("*"), _by("/"), _by("**")
+    __radd__, __rsub__, __rmul__, __rtruediv__ = _by("+", True), _by("-", True), _by("*", True), _by("/", True)
+    __lt__, __le__, __gt__, __ge__ = _by("<"), _by("<="), _by(">"), _by(">=")
+
+    def __eq__(self: Any, other: object) -> Any:
+        if other.__class__ not in (Size, Real, int, bool, float):
+            return NotImplemented
+        if getattr(other, "symbols", self.symbols) is not self.symbols:
+            return False  # in a table that outlives a computation
+        return other is self or self.computed("==", other)
+
+    def __hash__(self: Any) -> int:
+        key = self.terms if self.__class__ is Size else self.text
+        self.symbols.keys[key] = self
+        return hash((id(self.symbols), key))
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+
+class Size(Number):
     """A polynomial with integer coefficients; one without symbols is an int."""
 
-    __slots__ = ("bounds", "symbols", "terms", "value")
-    __array_ufunc__ = None  # NumPy leaves arithmetic to it, which refuses arrays
+    __slots__ = ("bounds", "terms")
 
     def __init__(self, symbols: Symbols, terms: Terms) -> None:
         self.symbols, self.terms = symbols, terms
@@ -177,33 +206,24 @@ class Size:
             return other.terms  # type: ignore[no-any-return]
         return (((), int(other)),) if other.__class__ is int or other.__class__ is bool else None
 
-    def _real(self, sign: str, other: Any, swapped: bool = False) -> Any:
-        return Real(self.symbols, self.text, self.known).computed(sign, other, swapped)
-
-    def _computed(self, sign: str, other: Any) -> Any:
+    def computed(self, sign: str, other: Any, swapped: bool = False) -> Any:
+        """An operation's or a comparison's result."""
+        if sign == "-":
+            return -self + other if swapped else self + -1 * other
+        if sign[0] in "<>=" and other.__class__ is float and abs(other) == inf:
+            return _SIGNS[sign](0, other)
         terms = self.terms_of(other)
-        if terms is None:
-            return self._real(sign, other)
-        return self.symbols.once((sign, self.terms, terms), self._polynomial, sign, terms)
+        if terms is None or sign in ("/", "**"):
+            return Real(self.symbols, self.text, self.known).computed(sign, other, swapped)
+        return self.symbols.once((sign, self.terms, terms), self._polynomial if sign in "+*" else self._asked, sign, other)
 
-    def _polynomial(self, sign: str, others: Terms) -> Any:
+    def _polynomial(self, sign: str, other: Any) -> Any:
         found = dict(self.terms) if sign == "+" else {}
         for one, a in self.terms if sign == "*" else [((), 1)]:
-            for two, b in others:
+            for two, b in self.terms_of(other) or ():
                 product = tuple(sorted(one + two))
                 found[product] = found.get(product, 0) + a * b
         return self._made(found)
-
-    __add__, __mul__ = partialmethod(_computed, "+"), partialmethod(_computed, "*")
-    __radd__, __rmul__ = __add__, __mul__
-    __truediv__, __rtruediv__ = partialmethod(_real, "/"), partialmethod(_real, "/", swapped=True)
-    __pow__ = partialmethod(_real, "**")
-
-    def __sub__(self, other: Any) -> Any:
-        return self + -1 * other
-
-    def __rsub__(self, other: Any) -> Any:
-        return -self + other
 
     def __neg__(self) -> Any:
         return self * -1
@@ -251,14 +271,6 @@ class Size:
     __floordiv__, __mod__ = partialmethod(_part, part=0), partialmethod(_part, part=1)
     __rfloordiv__, __rmod__ = partialmethod(_part, part=0, swapped=True), partialmethod(_part, part=1, swapped=True)
 
-    def _compared(self, sign: str, other: Any) -> Any:
-        if other.__class__ is float and abs(other) == inf:
-            return _SIGNS[sign](0, other)
-        terms = self.terms_of(other)
-        if terms is None:
-            return self._real(sign, other)
-        return self.symbols.once((sign, self.terms, terms), self._asked, sign, other)
-
     def _asked(self, sign: str, other: Any) -> Any:
         difference = self - other
         low, high = bounds_of(difference)
@@ -266,23 +278,6 @@ class Size:
         if answers[0] == answers[1]:
             return answers[0]
         return self.symbols.ask(f"{difference.text} {sign} 0", _SIGNS[sign](difference.known, 0))
-
-    __lt__, __le__ = partialmethod(_compared, "<"), partialmethod(_compared, "<=")
-    __gt__, __ge__ = partialmethod(_compared, ">"), partialmethod(_compared, ">=")
-
-    def __eq__(self, other: object) -> Any:
-        if other.__class__ not in (Size, Real, int, bool, float):
-            return NotImplemented
-        if getattr(other, "symbols", self.symbols) is not self.symbols:
-            return False  # in a table that outlives a computation
-        return self._compared("==", other)
-
-    def __hash__(self) -> int:
-        self.symbols.keys[self.terms] = self
-        return hash((id(self.symbols), self.terms))
-
-    def __bool__(self) -> bool:
-        return bool(self != 0)
 
     def __index__(self) -> int:
         """The integer itself, which is guarded."""
@@ -293,11 +288,10 @@ class Size:
         return str(int(self))
 
 
-class Real:
+class Real(Number):
     """A number in floating point that depends on sizes."""
 
-    __slots__ = ("symbols", "text", "value")
-    __array_ufunc__ = None
+    __slots__ = ("text",)
 
     def __init__(self, symbols: Symbols, text: str, value: float) -> None:
         self.symbols, self.text, self.value = symbols, text, value
@@ -309,25 +303,6 @@ class Real:
         a, b = (other, self) if swapped else (self, other)
         text, value = f"{self.symbols.text(a)} {sign} {self.symbols.text(b)}", _SIGNS[sign](value_of(a), value_of(b))
         return self.symbols.ask(text, value) if value.__class__ is bool else self.symbols.derived(text, value)
-
-    __add__, __mul__ = partialmethod(computed, "+"), partialmethod(computed, "*")
-    __radd__, __rmul__ = partialmethod(computed, "+", swapped=True), partialmethod(computed, "*", swapped=True)
-    __sub__, __rsub__ = partialmethod(computed, "-"), partialmethod(computed, "-", swapped=True)
-    __truediv__, __rtruediv__ = partialmethod(computed, "/"), partialmethod(computed, "/", swapped=True)
-    __lt__, __le__ = partialmethod(computed, "<"), partialmethod(computed, "<=")
-    __gt__, __ge__ = partialmethod(computed, ">"), partialmethod(computed, ">=")
-
-    def __eq__(self, other: object) -> Any:
-        if getattr(other, "symbols", self.symbols) is not self.symbols:
-            return False
-        return other is self or self.computed("==", other)
-
-    def __hash__(self) -> int:
-        self.symbols.keys[self.text] = self
-        return hash((id(self.symbols), self.text))
-
-    def __bool__(self) -> bool:
-        return bool(self != 0)
 
     def __round__(self) -> Any:
         return self.symbols.derived(f"round({self.text})", round(self.value))
