@@ -14,6 +14,7 @@ from genesis.capture.record.records import Leaves, Source, Values
 from genesis.capture.record.sources import copied
 from genesis.ir.annotations import Tree
 from genesis.ir.dtypes import DType
+from genesis.ir.named_layouts import NamedLayout
 from genesis.ops.layout import Layout
 from genesis.runtime.devices import Device
 from genesis.tensor.bare_root import hold_no_derivation
@@ -121,7 +122,7 @@ class Results:
             return "item", self._describe(value.source[1])
         if type(value) is Number:
             return ("leaf", value.source[1]) if value.source[0] == "leaf" else ("same", value.fixed())
-        if is_scalar(value) or isinstance(value, DType | Device | range):
+        if is_scalar(value) or isinstance(value, DType | Device | NamedLayout | range):
             return "same", value
         if id(value) in self._containers:
             recorder.refuse("a container that was given is returned")

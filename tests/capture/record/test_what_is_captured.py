@@ -326,3 +326,11 @@ def test_a_container_that_is_returned_in_two_places_is_one_in_every_call():
     results = [compiled(x) for _ in range(4)]
     assert all(found["first"] is found["second"] for found in results)
     assert compiled.entries[0].replays == 3 and not compiled.refusals
+
+
+def test_the_layout_of_a_tensor_is_returned_by_replays():
+    compiled = genesis.compile(lambda x: (x.layout, x + 1))
+    for _ in range(3):
+        layout, result = compiled(genesis.ones(2))
+        assert layout is genesis.strided and result.tolist() == [2.0, 2.0]
+    assert compiled.entries[0].replays == 2
