@@ -70,11 +70,11 @@ def _refresh(view: Tensor, root: Tensor) -> None:
             whole = holder.as_strided(*contiguous_layout(root.shape))
             view._array, view._requires_grad, view._seen = read_by(view, whole)._array, True, root._changes
         return
-    memory, mapped = root._array.memory, view._element_map
-    unwritten = (root._changes - view._seen) % EXPOSED == 0  # so the view keeps its derivation
+    memory, mapped, changes = root._array.memory, view._element_map, root._changes  # a finalizer may write from here on
+    unwritten = (changes - view._seen) % EXPOSED == 0  # so the view keeps its derivation
     outside = memory is not None and memory.buffer.shared
     if unwritten and memory is None:  # its root alone is another one
-        view._seen = root._changes
+        view._seen = changes
         return
     aliases = memory is not None and (unwritten or view._detached or not root._requires_grad) and (outside or mapped is None)
     if aliases:
@@ -97,7 +97,7 @@ def _refresh(view: Tensor, root: Tensor) -> None:
     if view._retains_grad and not unwritten:
         retain_at(view, refreshed)
     view._array = refreshed
-    view._seen = root._changes
+    view._seen = changes
     if mapped is not None and outside:  # a computed value would miss writes from outside
         view._seen -= EXPOSED
 

@@ -22,7 +22,7 @@ from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
 from genesis.tracing.state import open_trace, thread_state
-from genesis.tracing.trace import LOCK, Array, Change, nowhere
+from genesis.tracing.trace import LOCK, Change, nowhere
 
 
 # NumPy's functions that round as kernels do; they run in a context without its warnings.
@@ -52,7 +52,7 @@ def set_in_memory(tensor: Tensor, index: object, value: object, write: Callable[
     """Set elements of a tensor in memory, or of a small one just filled, as `tensor[index] = value`, or have `write` change
     all that it can; whether that was done.
 
-    The index is NumPy's: ints and slices, or one tensor. Where a gradient, a recorded call, a transform or the outside may ask,
+    The index is of ints, slices and tensors. Where a gradient, a recorded call, a transform or the outside may ask,
     nothing is done, nor where something does not fit.
     """
     state = thread_state
@@ -60,8 +60,7 @@ def set_in_memory(tensor: Tensor, index: object, value: object, write: Callable[
         return False
     with LOCK:
         root = root_of(tensor)
-        dtype = root._array.node.dtype
-        if not _is_plain(tensor, root) or tensor.dtype is not dtype:
+        if not _is_plain(tensor, root) or tensor.dtype is not root.dtype:
             return False
         if isinstance(value, Tensor) and value._base is root:  # `x[i] += y` ends so, and has been written
             return False
@@ -70,8 +69,10 @@ def set_in_memory(tensor: Tensor, index: object, value: object, write: Callable[
         if _is_set(tensor, root, at, value, SMALL, write):
             return True
         pending = [t._array for t in (root, value) if isinstance(t, Tensor) and t._array.memory is None]
-        is_same = write is not None or isinstance(at, np.ndarray)
-        if is_same or not all(map(_may_be_computed, pending)) or not is_chosen_anew(open_trace(), *user_line(), repr(at)):
+        is_open = all([(t := a.trace) and not t.closed and t.device is CPU and not a.node.differentiable for a in pending])
+        is_same = write is not None or isinstance(at, np.ndarray) or not is_open
+        is_near = pending and all([a.node.nbytes <= FEW and takes_writes(a.trace) for a in pending])  # few calls lead to it
+        if is_same or not (is_near or is_chosen_anew(open_trace(), *user_line(), repr(at))):
             return False
         for array in pending:  # otherwise each choice would be a program, with all that follows
             realize(array)
@@ -111,17 +112,9 @@ def _is_set(
 
 def _is_little(whole: np.ndarray, at: Any) -> bool:
     """Whether so few elements are set that kernels would not be faster; a mask is searched whole."""
-    if whole.nbytes <= FEW:
-        return True
-    if isinstance(at, np.ndarray):
-        return at.dtype != np.bool_ and at.size * (whole[0].nbytes if len(whole) else 0) <= SMALL
-    return whole[at].nbytes <= SMALL
-
-
-def _may_be_computed(array: Array) -> bool:
-    """Whether a pending value has no derivation, and an open trace that this thread is not in the middle of."""
-    trace = array.trace
-    return trace is not None and not trace.closed and trace.device is CPU and not array.node.differentiable
+    if whole.nbytes <= FEW or not isinstance(at, np.ndarray):
+        return whole.nbytes <= FEW or whole[at].nbytes <= SMALL
+    return at.dtype != np.bool_ and at.size * (whole[0].nbytes if len(whole) else 0) <= SMALL
 
 
 def _is_plain(tensor: Tensor, root: Tensor) -> bool:
@@ -135,21 +128,28 @@ def _is_plain(tensor: Tensor, root: Tensor) -> bool:
 
 
 def _index(index: object) -> Any:
-    """The index of an array; None for others than ints, slices and single tensors in memory."""
-    if isinstance(index, Tensor):
-        return values_in_memory(index, index.dtype) if index.dtype in (int64, bool_) and index.shape else None
+    """The index as NumPy takes it; None for others than ints, slices and tensors in memory, and if slices separate these."""
     if index.__class__ is int or index is Ellipsis:
         return index
-    parts = index if isinstance(index, tuple) else (index,)
-    return index if all(map(_is_plain_part, parts)) else None
+    if not isinstance(index, tuple):
+        return _part_of_index(index)
+    parts = tuple(map(_part_of_index, index))
+    kinds = [*map(type, parts)]
+    taken = [k for k, kind in enumerate(kinds) if kind in (int, np.ndarray)]
+    is_apart = np.ndarray in kinds and taken[-1] - taken[0] >= len(taken)  # PyTorch then orders axes otherwise
+    return None if is_apart or type(None) in kinds else parts
 
 
-def _is_plain_part(part: object) -> bool:
-    """Whether an int, a slice of ints that goes forward, or the ellipsis."""
+def _part_of_index(part: object) -> Any:
+    """An int, an ellipsis, a slice of ints that goes forward, or a tensor's values, an int if it is 0-d; None for others."""
     if isinstance(part, slice):
         bounds = part.start, part.stop, part.step
-        return all([end is None or end.__class__ is int for end in bounds]) and (part.step is None or part.step > 0)
-    return part.__class__ is int or part is Ellipsis
+        if not all([end is None or end.__class__ is int for end in bounds]) or (part.step is not None and part.step <= 0):
+            return None
+    if isinstance(part, Tensor):
+        values = values_in_memory(part, part.dtype) if part.dtype is int64 or (part.dtype is bool_ and part.shape) else None
+        return values if part.shape or values is None else int(values)
+    return part if part.__class__ in (int, slice) or part is Ellipsis else None
 
 
 def _given(value: object, dtype: DType, limit: float) -> Any:

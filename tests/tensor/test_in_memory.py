@@ -152,3 +152,36 @@ def test_short_tensors_are_equal_where_torchs_are(pair, dtype):
         pytest.skip("not a number of this dtype")
     for form in (lambda x: x, lambda x: x.repeat(3, *[1] * x.ndim).t() if x.ndim == 1 else x):
         assert found(genesis, form) == found(torch, form)
+
+
+PLACES = {
+    "two tensors": lambda i, j: (i, j), "an int and a tensor": lambda i, j: (1, j),
+    "a slice and a tensor": lambda i, j: (slice(1, 3), j),
+    "a tensor and a slice": lambda i, j: (i, slice(None, None, 2)), "a tensor and an int": lambda i, j: (i, -1),
+    "a number in memory": lambda i, j: i[0], "numbers in memory": lambda i, j: (i[0], j[1]),
+}
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+def test_elements_that_tensors_pick_are_set_at_once(place, pending):
+    results = []
+    for lib in (genesis, torch):
+        x, i, j = lib.tensor(VALUES), lib.tensor([3, 0, -3]), lib.tensor([1, 5, 2])
+        x.tolist(), i.tolist(), j.tolist()
+        genesis.debug.reset_stats()
+        x = x.clone() if pending else x
+        x[PLACES[place](i, j)] = 50
+        flushes = genesis.debug.stats()["flushes"]
+        results.append((x.tolist(), x._version))
+        assert flushes == (pending and lib is genesis)
+    assert results[0] == results[1]
+
+
+def test_tensors_that_slices_separate_pick_as_in_torch():
+    results = []
+    for lib in (genesis, torch):
+        x, i = lib.zeros(2, 3, 4), lib.tensor([3, 1])
+        x[0, :, i] = lib.arange(3.0).reshape(3, 1)
+        results.append(x.tolist())
+    assert results[0] == results[1]
