@@ -60,7 +60,7 @@ class _Norm(_Affine, Family):
         track_running_stats: bool = True, device: DeviceLike = None, dtype: DType | None = None, *, bias: bool = True,
     ) -> None:
         super().__init__()
-        if isinstance(eps, int | float) and eps <= 0:
+        if isinstance(eps, int | float) and (eps < 0 or (eps == 0 and isinstance(self, BatchNorm))):
             raise ArgumentError(f"{type(self).__name__}: eps must be positive, got {eps}")
         self.num_features = num_features
         self.eps = eps

@@ -128,10 +128,13 @@ def group_norm(
 ) -> Value:
     """(x - mean) / sqrt(var + eps) over groups of channels, then `weight` and `bias` for each channel (Wu and He, 2018).
 
-    `input` is (n, channels, ..). Raises ValueError unless `num_groups` divides the channels.
+    `input` is (n, channels, ..). Raises ValueError unless `num_groups` divides the channels, and for a single
+    example of one element in each group.
     """
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ValueError(f"group_norm: {num_groups} groups do not divide the channels of shape {input.shape}")
+    if numel(input.shape) == num_groups:
+        raise ValueError(f"group_norm: {num_groups} groups of shape {input.shape}; want more than one element in each")
     x = widened(input)
     rows = reshape_value(x, (x.shape[0], num_groups, numel(x.shape[1:]) // num_groups))
     normal = reshape_value(normalized(rows, (2,), eps), x.shape)

@@ -101,3 +101,13 @@ def test_statistics_that_are_no_longer_tracked_stay_as_they_are(kind, training):
         layer.train(training).track_running_stats = False
         found.append([layer(library.tensor(x)), layer.running_mean, layer.running_var, layer.num_batches_tracked])
     assert_close(*found)
+
+
+def test_eps_of_0_and_groups_of_one_element():
+    for library in (genesis, torch):
+        assert library.nn.InstanceNorm1d(3, eps=0)(library.rand(2, 3, 4)).isfinite().all()
+        assert library.nn.functional.group_norm(library.ones(2, 4), 4).tolist() == [[0.0] * 4] * 2
+        with pytest.raises(ValueError):
+            library.nn.GroupNorm(4, 4)(library.ones(1, 4))
+        with pytest.raises(ValueError):
+            library.nn.BatchNorm1d(3, eps=0)(library.ones(2, 3))
