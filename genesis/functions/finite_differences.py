@@ -50,7 +50,7 @@ def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tenso
     points = step if isinstance(step, Tensor) else arange(extent, dtype=x.dtype, device=x.device) * float(step)
     if points.shape != (extent,):
         raise ArgumentError(f"gradient: the coordinates along axis {axis} have shape {points.shape}; want ({extent},)")
-    gaps = (points.narrow(0, 1, extent - 1) - points.narrow(0, 0, extent - 1)).to(x.dtype)
+    gaps = points.narrow(0, 1, extent - 1) - points.narrow(0, 0, extent - 1)
     gaps = gaps.reshape(*[-1 if a == axis else 1 for a in range(x.ndim)])
     slopes = (x.narrow(axis, 1, extent - 1) - x.narrow(axis, 0, extent - 1)) / gaps
 

@@ -37,6 +37,16 @@ def test_slopes_beside_infinities(places):
     assert str(found[0]) == str(found[1])
 
 
+@pytest.mark.parametrize("dtypes", [("float32", "float64"), ("int64", "float64"), ("int64", "int64"), ("float16", "float32")])
+def test_slopes_are_computed_in_the_dtype_of_values_and_places(dtypes):
+    found = []
+    for library in (genesis, torch):
+        x, places = [library.tensor([1, 4, 9, 20], dtype=getattr(library, dtype)) for dtype in dtypes]
+        found.append(library.gradient(x, spacing=[places], edge_order=2)[0])
+    assert str(found[0].dtype) == str(found[1].dtype).replace("torch", "genesis")
+    assert np.allclose(*found, rtol=1e-6 if dtypes[0] == "float32" else 1e-3)  # PyTorch rounds coefficients to float32
+
+
 def test_slopes_of_integers_and_short_axes():
     assert_close(*[library.gradient(library.tensor([1, 4, 9, 16])) for library in (genesis, torch)])
     assert_close(*[library.gradient(library.tensor([1.0, 4.0])) for library in (genesis, torch)])
