@@ -92,3 +92,53 @@ def test_nodes_want_targets_of_their_kind_and_may_be_moved_to_themselves(lib, fx
         graph.create_node("call_function", "relu", (x,))
     with pytest.raises(ValueError, match="target"):
         graph.create_node("call_module", lib.relu, (x,))
+
+
+# ---- patterns ----
+class Scaled(NamedTuple):
+    """A replacement with a layer of its own."""
+
+    lib: Any
+
+    def module(self):
+        lib = self.lib
+
+        class Module(lib.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.own = lib.nn.Threshold(0.0, 5.0)
+
+            def forward(self, x):
+                return self.own(x)
+
+        return Module()
+
+
+PATTERNS = {  # a function, what is replaced, by what, and how often
+    "lists": lambda lib: (lambda x: lib.cat([x, x]).sum() + lib.cat([x, x]).max(), lambda x: lib.cat([x, x]),
+                          lambda x: lib.stack([x, x + 1]), 2),
+    "slices": lambda lib: (lambda x: x[1:].exp() + x[:1].exp(), lambda x: x[1:].exp(), lambda x: x[1:] * 2, 1),
+    "one after another": lambda lib: (lambda x: x.exp().exp().exp().exp(), lambda x: x.exp().exp(), lambda x: x.neg() + 1, 2),
+    "layers": lambda lib: (lambda x: lib.relu(x) + 1, lambda x: lib.relu(x), Scaled(lib).module(), 1),
+    "constants": lambda lib: (lambda x: lib.relu(x) + lib.tensor([1.0, 2.0]), lambda x: lib.relu(x),
+                              lambda x: x * lib.tensor([3.0, 4.0]), 1),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_patterns_are_replaced_as_pytorchs(name):
+    results = []
+    for lib, of in ((genesis, fx), (torch, torch.fx)):
+        function, pattern, replacement, times = PATTERNS[name](lib)
+        traced = of.symbolic_trace(function)
+        assert len(of.replace_pattern(traced, pattern, replacement)) == times
+        traced.graph.lint()
+        results.append(traced(lib.tensor([-1.0, 2.0])).tolist())
+    want = [-2.0, 10.0] if name == "constants" else results[1]  # PyTorch's has both read one constant
+    assert results[0] == want
+
+
+def test_patterns_have_one_result():
+    traced = fx.symbolic_trace(lambda x: x.exp() + x.abs())
+    with pytest.raises(ValueError, match="want one computed value"):
+        fx.replace_pattern(traced, lambda x: (x.exp(), x.abs()), lambda x: (x, x))

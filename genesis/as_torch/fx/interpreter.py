@@ -94,6 +94,14 @@ class Interpreter:
         return args[0]
 
 
+def _recorded(kind: str) -> Any:
+    def method(self: Transformer, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call in the new graph."""
+        return self.tracer.create_proxy(kind, target, args, kwargs)
+
+    return method
+
+
 class Transformer(Interpreter):
     """Runs a graph on proxies, and records the calls of its methods in a new graph module."""
 
@@ -111,17 +119,7 @@ class Transformer(Interpreter):
         """A tensor of the module."""
         return self.tracer.proxy(self.new_graph.get_attr(target))
 
-    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call in the new graph."""
-        return self.tracer.create_proxy("call_function", target, args, kwargs)
-
-    def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call in the new graph."""
-        return self.tracer.create_proxy("call_method", target, args, kwargs)
-
-    def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call in the new graph."""
-        return self.tracer.create_proxy("call_module", target, args, kwargs)
+    call_function, call_method, call_module = map(_recorded, ("call_function", "call_method", "call_module"))
 
     def transform(self) -> GraphModule:
         """The module of the new graph."""

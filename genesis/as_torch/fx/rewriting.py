@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from itertools import count
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from genesis.as_torch.fx.graph import Graph
-from genesis.as_torch.fx.graph_module import GraphModule
-from genesis.as_torch.fx.node import Node, map_arg
-from genesis.as_torch.fx.tracer import Tracer
+from genesis.as_torch.fx.graph_module import GraphModule, _put
+from genesis.as_torch.fx.node import Argument, Node, map_arg
+from genesis.as_torch.fx.tracer import symbolic_trace
+from genesis.nn.module import Module
 
 
 class Match(NamedTuple):
@@ -29,54 +33,70 @@ def replace_pattern(
     >>> len(found), traced(genesis.zeros(1))
     (1, tensor([2.]))
     """
-    looked_for, put = _graph_of(pattern), _graph_of(replacement)
-    anchor = looked_for.output_node().args[0]
+    looked_for, put = [each if isinstance(each, GraphModule) else symbolic_trace(each) for each in (pattern, replacement)]
+    wanted, result = [each.graph.output_node().args[0] for each in (looked_for, put)]
+    if not isinstance(wanted, Node) or wanted.op == "placeholder" or isinstance(result, list | tuple):
+        raise ValueError(f"replace_pattern: the pattern returns {wanted}, the replacement {result}; want one computed value")
     matches: list[Match] = []
     taken: set[Node] = set()
     for node in gm.graph.nodes:
         found: dict[Node, Any] = {}
-        if isinstance(anchor, Node) and _matches(anchor, node, found) and taken.isdisjoint(
-            n for key, n in found.items() if key.op != "placeholder"
-        ):
-            inner = {n for key, n in found.items() if key.op != "placeholder" and key is not anchor}
-            if any(user not in found.values() for n in inner for user in n.users):
-                continue  # somebody else reads what is within
-            taken |= inner | {node}
-            matches.append(Match(node, found))
+        if _matches(wanted, node, found):
+            within = {n for key, n in found.items() if key.op != "placeholder"}
+            read = [user for n in within - {node} for user in n.users]
+            if taken.isdisjoint(within) and within.issuperset(read):  # nobody else reads what is within
+                taken |= within
+                matches.append(Match(node, found))
+    replaced: dict[Node, Any] = {}
     for match in matches:
-        _replace(gm.graph, match, looked_for, put)
+        _replace(gm, match, looked_for.graph, put, replaced)
     gm.graph.eliminate_dead_code()
+    if isinstance(replacement, Module):
+        gm.delete_all_unused_submodules()
     gm.recompile()
     return matches
 
 
-def _graph_of(function: Callable[..., Any] | GraphModule) -> Graph:
-    return function.graph if isinstance(function, GraphModule) else Tracer().trace(function)
-
-
-def _matches(pattern: Node, node: Any, found: dict[Node, Any]) -> bool:
+def _matches(pattern: Argument, given: Argument, found: dict[Node, Any]) -> bool:
+    """Whether an argument matches a pattern's; notes the nodes in `found`."""
+    if isinstance(pattern, dict | slice) and type(given) is type(pattern):
+        pattern, given = [sorted(each.items(), key=lambda item: str(item[0])) if isinstance(each, dict)
+                          else [each.start, each.stop, each.step] for each in (pattern, given)]
+    if isinstance(pattern, list | tuple):
+        return isinstance(given, list | tuple) and len(pattern) == len(given) and all([
+            _matches(p, n, found) for p, n in zip(pattern, given, strict=True)])
+    if not isinstance(pattern, Node):
+        return not isinstance(given, Node) and bool(pattern == given)
     if pattern in found:
-        return found[pattern] is node
-    if pattern.op == "placeholder":
-        found[pattern] = node
-        return True
-    if not isinstance(node, Node) or (pattern.op, pattern.target) != (node.op, node.target):
-        return False
-    if len(pattern.args) != len(node.args) or pattern.kwargs.keys() != node.kwargs.keys():
-        return False
-    found[pattern] = node
-    pairs = [*zip(pattern.args, node.args, strict=True), *((v, node.kwargs[k]) for k, v in pattern.kwargs.items())]
-    return all(_matches(p, n, found) if isinstance(p, Node) else p == n for p, n in pairs)
+        return found[pattern] is given
+    found[pattern] = given
+    return pattern.op == "placeholder" or (
+        isinstance(given, Node) and (pattern.op, pattern.target) == (given.op, given.target)
+        and _matches([pattern.args, pattern.kwargs], [given.args, given.kwargs], found))
 
 
-def _replace(graph: Graph, match: Match, pattern: Graph, put: Graph) -> None:
-    names = [n for n in pattern.nodes if n.op == "placeholder"]
-    given = [n for n in put.nodes if n.op == "placeholder"]
-    values: dict[Node, Any] = {new: match.nodes_map[old] for new, old in zip(given, names, strict=True)}
-    with graph.inserting_before(match.anchor):
-        for node in put.nodes:
+def _replace(gm: GraphModule, match: Match, pattern: Graph, put: GraphModule, replaced: dict[Node, Any]) -> None:
+    """Put a graph's nodes in place of a match; what they read may have been `replaced` itself."""
+    names, given = [[n for n in graph.nodes if n.op == "placeholder"] for graph in (pattern, put.graph)]
+    values = {new: map_arg(match.nodes_map[old], lambda n: replaced.get(n, n)) for new, old in zip(given, names, strict=True)}
+    with gm.graph.inserting_before(match.anchor):
+        for node in put.graph.nodes:
             if node.op == "output":
-                result = map_arg(node.args[0], lambda n: values[n])
-                match.anchor.replace_all_uses_with(result)
+                replaced[match.anchor] = map_arg(node.args[0], values.__getitem__)
+                match.anchor.replace_all_uses_with(replaced[match.anchor])
             elif node not in values:
-                values[node] = graph.node_copy(node, lambda n: values[n])
+                made = values[node] = gm.graph.node_copy(node, values.__getitem__)
+                if node.op in ("call_module", "get_attr"):
+                    made.target = _lent(gm, put, node.target)
+
+
+def _lent(gm: GraphModule, put: GraphModule, path: str) -> str:
+    """The path in `gm` of a layer or a tensor of the replacement, which is copied unless there is one of this path."""
+    value, numbers = attrgetter(path)(put), count()
+    while path.startswith("_tensor_constant") and getattr(gm, path, value) is not value:  # another trace's
+        path = f"_tensor_constant{next(numbers)}"
+    try:
+        attrgetter(path)(gm)
+    except AttributeError:
+        _put(gm, path, value if path.startswith("_tensor_constant") else copy.deepcopy(value))
+    return path
