@@ -227,10 +227,10 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 
 
 def without_gradient(name: str, results: list[Tensor], input: Tensor) -> Any:
-    """The results, or the only one, of a function of `input`; the first one's differentiation raises NotDifferentiableError."""
+    """The results, or the only one, of a function of `input`; differentiation of these raises NotDifferentiableError."""
     if input.requires_grad:
         problem = NotDifferentiableError(f"{name} has no gradient; detach its input, or take another operation")
-        results[0] = Barred.apply(problem, results[0], input)
+        results = [Barred.apply(problem, x, input) if x.dtype.category >= 2 else x for x in results]
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from genesis.functions.comparison import finfo
+from genesis.functions.counting import without_gradient
 from genesis.functions.methods.table import functions_of
 from genesis.functions.overrides import function
 from genesis.functions.random_draws import drawn
@@ -82,7 +83,8 @@ def lobpcg(
     `A` (.., m, m) is symmetric, `B` symmetric and positive definite. Locally optimal block conjugate gradients (A. Knyazev,
     "Toward the Optimal Preconditioned Eigensolver", 2001), in an orthonormal basis; `X` (.., m, n) is the start, random
     vectors if None; `iK` is a preconditioner, near the inverse of `A`. It stops after `niter` rounds, or once the residuals are
-    below `tol` times the size of A. No gradient. `tracker`, `method` and the `ortho` settings are PyTorch's and have no effect.
+    below `tol` times the size of A. Its differentiation raises NotDifferentiableError. `tracker`, `method` and the `ortho`
+    settings are PyTorch's and have no effect.
 
     >>> generator = genesis.manual_seed(0)
     >>> E, X = genesis.lobpcg(genesis.diag(genesis.arange(1.0, 21.0)), k=1)
@@ -110,7 +112,7 @@ def lobpcg(
             _, X, _ = _ritz(A, basis, sign, width)
             direction = X - before @ (before.mT @ (X if B is None else B @ X))
         E, X, _ = _ritz(A, X, sign, width)
-    return E[..., :k], X[..., :k]
+    return without_gradient("lobpcg", [E[..., :k], X[..., :k]], A)  # type: ignore[no-any-return]
 
 
 def _orthonormal(X: Tensor, B: Tensor | None) -> Tensor:

@@ -150,3 +150,11 @@ def test_a_second_derivative_does_not_call_a_modules_hook(lib):
     (slope,) = lib.autograd.grad(loss(x, lib.zeros(2)), x, create_graph=True)
     slope.sum().backward()
     assert calls == [3] and x.grad.tolist() == [1.0, 1.0]
+
+
+def test_eigenvalues_by_iteration_have_no_gradient_and_say_so():
+    a = genesis.diag(genesis.arange(1.0, 13.0)).requires_grad_()
+    for found in genesis.lobpcg(a, k=1):
+        with pytest.raises(NotImplementedError, match="lobpcg has no gradient"):
+            (found.sum() + a.sum()).backward()
+    assert not genesis.lobpcg(a.detach(), k=1)[0].requires_grad
