@@ -44,7 +44,7 @@ def test_slopes_are_computed_in_the_dtype_of_values_and_places(dtypes):
         x, places = [library.tensor([1, 4, 9, 20], dtype=getattr(library, dtype)) for dtype in dtypes]
         found.append(library.gradient(x, spacing=[places], edge_order=2)[0])
     assert str(found[0].dtype) == str(found[1].dtype).replace("torch", "genesis")
-    assert np.allclose(*found, rtol=1e-6 if dtypes[0] == "float32" else 1e-3)  # PyTorch rounds coefficients to float32
+    assert np.allclose(*found, rtol=1e-2 if dtypes[0] == "float16" else 1e-6)  # PyTorch rounds coefficients to such
 
 
 def test_slopes_of_integers_and_short_axes():
