@@ -159,7 +159,7 @@ class _Check:
         """(the outputs at the point with the inputs `moved`, the leaves of the checked inputs)."""
         point = [(moved or {}).get(i, a) for i, a in enumerate(self.point)]
         given = self.given(point)
-        outputs = self.called(given)
+        outputs = _as_parts(self.called(given))
         self.shapes = [y.shape for y in outputs]
         for y in outputs:
             y.numpy(force=True)  # computed, so that every row of the Jacobian is the same program
@@ -173,11 +173,10 @@ class _Check:
         ]
 
     def called(self, given: Sequence[Any]) -> list[Tensor]:
-        """Calls the function; complex inputs and outputs are given by their parts."""
+        """Calls the function; complex inputs are given by their parts."""
         joined = zip(given, self.complex, strict=True)
         arguments = [call(OPERATIONS["view_as_complex"], (a,)) if pairs else a for a, pairs in joined]
-        outputs = _tensors(self.name, self.func(*arguments))
-        return [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in outputs]
+        return _tensors(self.name, self.func(*arguments))
 
     def compare(self, settings: _Settings) -> None:
         """The Jacobians, each as numbers for every direction of an output and of an input, unit vectors unless `fast`."""
@@ -261,7 +260,7 @@ class _Check:
         given = self.given(self.point)
         with dual_level():
             given[i] = make_dual(given[i], from_data(direction.reshape(self.point[i].shape), float64, device=self.devices[i]))
-            outputs = self.called(given)
+            outputs = _as_parts(self.called(given))
             found = [unpack_dual(y).tangent for y in outputs]
         return [np.zeros(y.numel()) if t is None else _flat(t) for y, t in zip(outputs, found, strict=True)]
 
@@ -281,6 +280,10 @@ def _directions(shape: Shape, fast: bool, seed: int) -> np.ndarray:
         return np.eye(numel(shape))
     vector = np.random.default_rng(seed).standard_normal((1, numel(shape)))
     return vector / max(float(np.linalg.norm(vector)), 1e-300)
+
+
+def _as_parts(outputs: Sequence[Tensor]) -> list[Tensor]:
+    return [call(OPERATIONS["view_as_real"], (y,)) if y.dtype.is_complex else y for y in outputs]
 
 
 def _flat(x: Tensor) -> np.ndarray:

@@ -37,7 +37,7 @@ def test_frequencies_are_moved_as_torchs(shape, dim):
 
 
 @pytest.mark.parametrize(("build", "error"), [
-    (lambda w: w.hann(-1), ValueError), (lambda w: w.hann(3, dtype=genesis.int64), TypeError),
+    (lambda w: w.hann(-1), ValueError), (lambda w: w.hann(3, dtype=genesis.int64), ValueError),
     (lambda w: w.exponential(3, center=1.0), ValueError), (lambda w: w.gaussian(3, std=0), ValueError),
     (lambda w: w.kaiser(3, beta=-1), ValueError), (lambda w: w.general_cosine(3, a=[]), ValueError),
 ])
