@@ -19,7 +19,7 @@ from genesis.runtime.instructions import Instructions, Register
 from genesis.runtime.native import NativeProgram
 from genesis.runtime.team import team
 from genesis.runtime.timeline import timeline
-from genesis.tensor.known_calls.fill_ir import MOST_BYTES
+from genesis.tensor.known_calls.write_ir import MOST_BYTES
 from genesis.tracing.memory import Memory
 from genesis.tracing.trace import Trace
 

@@ -31,7 +31,7 @@ from genesis.tensor.in_memory import selected_in_memory
 from genesis.tensor.in_place import require_apart, write
 from genesis.tensor.versions import count_write
 from genesis.tensor.views import known_views, view
-from genesis.tensor.writes_in_memory import set_in_memory
+from genesis.tensor.writes_in_memory import known_writes, set_in_memory
 from genesis.tracing.recording_hooks import is_recording
 from genesis.tracing.state import thread_state
 
@@ -74,6 +74,11 @@ def __getitem__(self: Tensor, index: Index) -> Tensor:
 
 @routed_access_method
 def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
+    _sets.call(self, index, value, None)
+
+
+def _set(self: Tensor, index: Index, value: Operand | list[Any], _: None) -> None:
+    """`x[index] = value`, by Python."""
     if set_in_memory(self, index, value):
         return
     plain = _plain_items(self, index)
@@ -102,6 +107,9 @@ def __setitem__(self: Tensor, index: Index, value: Operand | list[Any]) -> None:
         value = filled(value, (), target.dtype, target.device)
     value = _of_rank(target.ndim - len(axes) + max([p.ndim for p in positions]), value)
     write(target, call(OPERATIONS["index_put"], (target, value, axes, False, "index", True, *positions)))
+
+
+_sets = known_writes(_set)
 
 
 def _of_rank(rank: int, value: Tensor) -> Tensor:

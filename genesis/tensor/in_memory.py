@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -183,10 +183,3 @@ def number_for(value: Any, dtype: DType) -> Any:
     if type(value) is int and abs(value) > 1 << 53:  # NumPy would round it twice
         return None
     return value if dtype in EXACT and not _LEAST_LARGE <= abs(value) < math.inf else None
-
-
-@lru_cache(maxsize=1024, typed=True)
-def element_pattern(value: float, dtype: DType) -> bytes | None:
-    """16 bytes of elements with a number; None if `number_for` has none. 0.0 and -0.0 are one number here."""
-    number = number_for(value, dtype)
-    return None if number is None else np.full(16 // dtype.itemsize, number, dtype.numpy).tobytes()

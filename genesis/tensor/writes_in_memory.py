@@ -11,13 +11,14 @@ import numpy as np
 
 from genesis.execution.realize import realize
 from genesis.ir.dtypes import DType, bool_, int64
-from genesis.ops.registry import OPERATIONS
+from genesis.ops.registry import OPERATIONS, Operation
 from genesis.ops.view_gradient import is_injective
 from genesis.runtime.devices import CPU
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.in_memory import EXACT, SMALL, computed_memory, is_chosen_anew, number_for, values_in_memory
-from genesis.tensor.in_place import note, takes_writes
+from genesis.tensor.in_place import in_place, note, takes_writes
+from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.owned_memory import FEW, written_at_once
 from genesis.tracing.memory import Memory
 from genesis.tracing.source_line import user_line
@@ -29,23 +30,6 @@ from genesis.tracing.trace import LOCK, Change, nowhere
 ROUNDED_ALIKE = frozenset((np.add, np.subtract, np.multiply, np.divide))
 _quiet = copy_context()
 _quiet.run(np.seterr, all="ignore")
-
-
-def computed_in_memory(tensor: Tensor, function: np.ufunc, operand: object) -> bool:
-    """Put `function` of a view and a number or tensor in the view's place, as `set_in_memory` does; whether that was done."""
-
-    def compute(part: Memory, dtype: DType) -> bool:
-        known = values_in_memory(operand, dtype) if isinstance(operand, Tensor) else number_for(operand, dtype)
-        values = part.read(dtype)
-        if known is None or dtype not in EXACT or dtype is bool_ or values.nbytes > FEW:
-            return False
-        _quiet.run(function, values, known, values)
-        return True
-
-    if tensor.__class__ is not Tensor or tensor._base is None or not set_in_memory(tensor, ..., None, compute):
-        return False
-    array_of(tensor)  # `x[i] += y` goes on with a view that is up to date
-    return True
 
 
 def set_in_memory(tensor: Tensor, index: object, value: object, write: Callable[[Memory, DType], bool] | None = None) -> bool:
@@ -161,3 +145,29 @@ def _given(value: object, dtype: DType, limit: float) -> Any:
     if array.memory is None and not array.node.differentiable and array.node.nbytes <= FEW and takes_writes(array.trace):
         realize(array)
     return computed_memory(value, dtype, limit)
+
+
+def known_writes(by_python: Callable[..., Tensor | None]) -> KnownCalls:
+    """Writes of (tensor, index, value, how): a value by an index if `how` is None, the result of an operation, or a draw."""
+    return KnownCalls("genesis_write", by_python, _index, number_for, _quiet.run)
+
+
+def _combined(tensor: Tensor, _: object, operand: object, operation: Operation) -> Tensor:
+    """Put the result of an operation on a view and a number or tensor in the view's place: in memory, as `set_in_memory` does,
+    where that can be."""
+
+    def compute(part: Memory, dtype: DType) -> bool:
+        known = values_in_memory(operand, dtype) if isinstance(operand, Tensor) else number_for(operand, dtype)
+        values = part.read(dtype)
+        if known is None or dtype not in EXACT or dtype is bool_ or values.nbytes > FEW:
+            return False
+        _quiet.run(operation.reference, values, known, values)  # type: ignore[arg-type]
+        return True
+
+    if not set_in_memory(tensor, ..., None, compute):
+        return in_place(tensor, operation, (operand,))
+    array_of(tensor)  # `x[i] += y` goes on with a view that is up to date
+    return tensor
+
+
+combined = known_writes(_combined)

@@ -13,11 +13,12 @@ import torch
 import genesis
 from genesis.runtime.instructions import are_possible
 from genesis.tensor import dispatch
-from genesis.tensor.in_memory import element_pattern
+from genesis.tensor.in_memory import number_for
 from genesis.tensor.known_calls.native import native
+from genesis.tensor.writes_in_memory import combined
 from genesis.tracing.trace import Change
 
-writing = sys.modules["genesis.functions.methods.writing"]
+writing, indexing = (sys.modules[f"genesis.functions.{name}"] for name in ("methods.writing", "indexing"))
 pytestmark = pytest.mark.skipif(not are_possible(), reason="this interpreter's objects are laid out otherwise")
 
 
@@ -33,11 +34,15 @@ def by_python():
 
 @pytest.fixture
 def by_machine_code(monkeypatch, by_python):
-    def filled(tensor, value):
-        by_python.append(tensor)
-        return writing._filled(tensor, value)
+    def noting(function):
+        def noted(tensor, *given):
+            by_python.append(tensor)
+            return function(tensor, *given)
 
-    monkeypatch.setattr(writing._fills, "call", native("genesis_fill", filled, *writing._fills.others))
+        return noted
+
+    for calls in (writing._fills, indexing._sets, combined):
+        monkeypatch.setattr(calls, "call", native("genesis_write", noting(calls.by_python), *calls.others))
     monkeypatch.setattr(dispatch.known, "call", dispatch.known._loaded())
 
 
@@ -89,12 +94,16 @@ def _written(fill, dtype, seen, value):
         return type(problem), str(problem), x.detach().tolist()
 
 
+def _filled_by_python(tensor, number):
+    return writing._filled(tensor, ..., number, None)
+
+
 @pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "bool", "uint8", "float16", "complex64"])
 def test_writes_of_numbers_are_pythons(by_machine_code, dtype, seen):
     for value in VALUES:
         by_code, by_hand = (
-            str(_written(fill, getattr(genesis, dtype), seen, value)) for fill in (genesis.Tensor.fill_, writing._filled))
+            str(_written(fill, getattr(genesis, dtype), seen, value)) for fill in (genesis.Tensor.fill_, _filled_by_python))
         assert by_code == by_hand, value
 
 
@@ -302,14 +311,47 @@ def test_what_a_handler_does_while_a_number_is_looked_up_comes_before_the_write(
         seen.append(x + 1)
         if value == 3:
             raise KeyboardInterrupt
-        return element_pattern(value, dtype)
+        return number_for(value, dtype)
 
-    monkeypatch.setattr(writing._fills, "call", native("genesis_fill", writing._filled, interrupted, writing._fills.others[1]))
-    x.fill_(100.5)
-    assert seen[0].tolist() == [[3.0] * 4] * 3 and x.tolist() == [[100.5] * 4] * 3
+    index_for, _, run = writing._fills.others
+    monkeypatch.setattr(writing._fills, "call", native("genesis_write", writing._filled, index_for, interrupted, run))
+    x.fill_(100)
+    assert seen[0].tolist() == [[3.0] * 4] * 3 and x.tolist() == [[100.0] * 4] * 3
     with pytest.raises(KeyboardInterrupt):
         x.fill_(3)
-    assert x.tolist() == [[100.5] * 4] * 3
+    assert x.tolist() == [[100.0] * 4] * 3
+
+
+INDICES = (1,), (3,), (1, 2), (1, 4), (slice(1, 3),), (slice(None), 2), (..., -1), (...,), ([0, 2],), (2, [1, 1]), (0, 0, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_elements_are_set_and_combined_as_by_pytorch(by_machine_code, index, dtype):
+    def written(library):
+        kind, problems = getattr(library, dtype), []
+        x, row, one = (library.tensor(data).to(kind) for data in ([[1] * 4] * 3, [0, 1, 2, 3], 0))
+        parts = [library.tensor(part) if isinstance(part, list) else part for part in index]
+        at = tuple(parts) if len(parts) > 1 else parts[0]
+        for value in (0, 1, 7, row, row[1:3], x[0].clone(), x[:, :1].clone(), one, row.view(1, 1, 4)):
+            x.tolist()
+            try:
+                x[at] = value
+                x[at] += value
+            except (IndexError, RuntimeError, ValueError) as problem:
+                problems.append(isinstance(problem, IndexError))
+        return x.tolist(), problems
+
+    assert written(genesis) == written(torch)
+
+
+def test_elements_rows_and_slices_are_written_without_python(by_machine_code, by_python):
+    x, row, at = _own(), genesis.arange(4.0), genesis.tensor([0, 2])
+    assert (row.tolist(), at.tolist()) and x.tolist()
+    by_python.clear()
+    for index, value in ((1, row), ((0, 2), 5), (slice(1, 3), row), (at, 2.5), (..., 4), ((slice(None), 1), -1.0)):
+        x[index] = value
+    assert not by_python and x.tolist() == [[4.0, -1.0, 4.0, 4.0]] * 3
 
 
 class Writing:

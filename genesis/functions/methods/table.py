@@ -23,7 +23,7 @@ from genesis.tensor.in_memory import MANY, VARYING, joined_in_memory
 from genesis.tensor.in_place import in_place
 from genesis.tensor.out import into
 from genesis.tensor.views import known_views, view
-from genesis.tensor.writes_in_memory import ROUNDED_ALIKE, computed_in_memory
+from genesis.tensor.writes_in_memory import ROUNDED_ALIKE, combined
 
 _UNDERSTOOD = (Tensor, int, float, complex)  # operand types that never override a tensor's operator
 _REPEATED = (list, tuple, str, bytes)
@@ -264,11 +264,11 @@ def _reflected_operator(operation: Operation) -> AnyFunction:
 
 def _in_place_method(operation: Operation) -> AnyFunction:
     written, most = operation.name + "_", _most_in_order(operation)
-    function = operation.reference if operation.reference in ROUNDED_ALIKE else None
+    is_rounded_alike = operation.reference in ROUNDED_ALIKE
 
     def builtin(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if function is not None and len(args) == 1 and not kwargs and computed_in_memory(self, function, *args):
-            return self
+        if is_rounded_alike and len(args) == 1 and not kwargs and self._base is not None:
+            return combined.call(self, ..., args[0], operation)  # type: ignore[no-any-return]
         return in_place(self, operation, args, kwargs)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

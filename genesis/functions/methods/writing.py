@@ -23,11 +23,9 @@ from genesis.tensor.dispatch import array_of, call
 from genesis.tensor.first_call import number_in
 from genesis.tensor.from_python import filled, from_data
 from genesis.tensor.handle import Operand, Tensor, attribute
-from genesis.tensor.in_memory import element_pattern
 from genesis.tensor.in_place import rederived, write
-from genesis.tensor.known_calls.calls import KnownCalls
 from genesis.tensor.views import detach, move_storage, view
-from genesis.tensor.writes_in_memory import set_in_memory
+from genesis.tensor.writes_in_memory import known_writes, set_in_memory
 from genesis.tracing.state import thread_state
 from genesis.tracing.tensor_state import Versions
 
@@ -42,7 +40,7 @@ _OFTEN, _MOST = 8, 1024  # draws of a kind and size before it has a program of i
 @routed_method
 def copy_(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """Write `source`, broadcast and converted, into this tensor."""
-    return _fills.call(self, source if isinstance(source, Tensor) else from_data(source))  # type: ignore[no-any-return]
+    return _fills.call(self, ..., source if isinstance(source, Tensor) else from_data(source), None)  # type: ignore[no-any-return]
 
 
 @routed_method
@@ -54,22 +52,22 @@ def fill_(self: Tensor, value: Operand) -> Tensor:
         return self.copy_(value)
     if isinstance(value, tuple):  # which would be a draw
         raise ArgumentTypeError("fill_: value must be a number or a 0-d tensor, got a tuple")
-    return _fills.call(self, value)  # type: ignore[no-any-return]
+    return _fills.call(self, ..., value, None)  # type: ignore[no-any-return]
 
 
 @routed_method
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
-    return _fills.call(self, 0) if self.__class__ is Tensor else self.fill_(0)  # type: ignore[no-any-return]
+    return _fills.call(self, ..., 0, None) if self.__class__ is Tensor else self.fill_(0)  # type: ignore[no-any-return]
 
 
-def _filled(tensor: Tensor, value: Operand | tuple[Any, ...]) -> Tensor:
+def _filled(tensor: Tensor, index: Any, value: Operand | tuple[Any, ...], _: str | None) -> Tensor:
     """The tensor, with the values of another one, a number everywhere or a draw, by Python."""
     if isinstance(value, Tensor):
         return _copied(tensor, value)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple):  # of a draw
         kind, factor, shift, *numbers = value
-        return tensor if _is_drawn_at_once(tensor, kind, factor, shift) else _drawn(tensor, kind, *numbers)
+        return tensor if _is_drawn_at_once(tensor, kind, index, factor, shift) else _drawn(tensor, kind, *numbers)
     if tensor.__class__ is Tensor and tensor._base is None and tensor._array.memory is None:  # in place of the pending value
         made = filled(value, tensor.shape, tensor.dtype, tensor.device, tensor)
         return tensor if made is tensor else write(tensor, made)
@@ -116,7 +114,7 @@ class _DrawPrograms(dict[tuple[str, DType, int], AnyFunction | None]):
 
 
 _programs = _DrawPrograms()
-_fills = KnownCalls("genesis_fill", _filled, element_pattern, _programs)  # type: ignore[arg-type]
+_fills = known_writes(_filled)
 
 
 @overridable_method
@@ -151,18 +149,18 @@ def _axes(tensor: Tensor) -> list[int]:
 def _draw_into(tensor: Tensor, kind: str, first: Any, second: Any, generator: Generator | None) -> Tensor:
     """Fill a tensor with a draw: at once in memory that it alone owns (see `draw_program`), else by a program that repeats."""
     is_pending = tensor._base is None and tensor._array is not None and tensor._array.memory is None
-    if is_pending or generator is not None or thread_state.recorder is not None or not are_counted():
+    is_counted = generator is None and thread_state.recorder is None and are_counted()
+    if is_pending or not is_counted or (program := _programs[kind, tensor.dtype, tensor.numel()]) is None:
         return _drawn(tensor, kind, first, second, generator)
     factor, shift = (second - first, first) if kind == "uniform" else (second, first)
-    return _fills.call(tensor, (kind, float(factor), float(shift), first, second))  # type: ignore[no-any-return]
+    return _fills.call(tensor, program, (kind, float(factor), float(shift), first, second), "draw")  # type: ignore[no-any-return]
 
 
-def _is_drawn_at_once(tensor: Tensor, kind: str, factor: float, shift: float) -> bool:
+def _is_drawn_at_once(tensor: Tensor, kind: str, program: AnyFunction, factor: float, shift: float) -> bool:
     """Draw into memory that a tensor gets of its own, if it had values in other memory; whether that was done. Where it comes
     to that again and again, as programs write what was drawn, draws are better parts of these."""
     key = kind, tensor.dtype, tensor.numel()
-    program = _programs.get(key)
-    if program is None or thread_state.eager or tensor._array.memory is None or _programs.asked[key] > 4 * _OFTEN:
+    if thread_state.eager or tensor._array.memory is None or _programs.asked[key] > 4 * _OFTEN:
         return False
     _programs.asked[key] += 1
     return set_in_memory(

@@ -5,8 +5,8 @@
     call_ir       its modules
     lock_ir       a function of CPython's that holds the lock: for a look
     look_ir       the flush of a known plan, and the numbers in memory; for a view
-    view_ir       a tensor over a part of memory; for a write of a number or a tensor's values
-    fill_ir       bytes put into memory that a tensor alone owns
+    view_ir       a tensor over a part of memory; for a write
+    write_ir      elements put into memory that a tensor alone owns, by NumPy
     present_ir    the present array of a tensor, for all; for a call
     take_ir       a tensor that takes the result, in place
     thread_ir     modes and the user's line, in

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 
 from genesis.runtime.object_words import slot_offset
 from genesis.runtime.owning_ir import OWNING
-from genesis.tensor.known_calls.fill_ir import FILL
 from genesis.tensor.known_calls.key_ir import KEY
 from genesis.tensor.known_calls.lock_ir import IF_NOT_DENSE, locked_ir
 from genesis.tensor.known_calls.look_ir import LOOK
@@ -29,6 +28,7 @@ from genesis.tensor.known_calls.tensor_ir import TENSOR_TOKEN
 from genesis.tensor.known_calls.thread_ir import THREAD
 from genesis.tensor.known_calls.trace_ir import trace_ir
 from genesis.tensor.known_calls.view_ir import view_ir
+from genesis.tensor.known_calls.write_ir import WRITE
 
 Names = Sequence[str]  # of the objects that machine code refers to
 Slotted = Mapping[str, type]  # classes with slots, by their names
@@ -37,7 +37,7 @@ Slotted = Mapping[str, type]  # classes with slots, by their names
 _MODULES = {  # symbol -> what it calls while it holds LOCK, that function's IR, and what it does after a failure
     "genesis_call": (
         "call_into", lambda: TENSOR_TOKEN + SETTING_TOKEN + KEY + RECORD + trace_ir() + THREAD + TAKE, IF_NOT_DENSE),
-    "genesis_fill": ("fill", lambda: FILL, ""),
+    "genesis_write": ("write", lambda: WRITE, ""),
     "genesis_look": ("look", lambda: LOOK, ""),
     "genesis_view": ("view", view_ir, ""),
 }

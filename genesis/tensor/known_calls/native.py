@@ -7,6 +7,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from genesis.execution.flush import FLUSH_HOOKS
 from genesis.ir.dtypes import DType, bool_, default_dtype, float32, float64, int32, int64, uint8
 from genesis.ir.graph import Node
@@ -36,7 +38,8 @@ _OBJECTS: dict[str, object] = {
     "tensor.class": Tensor, "array.class": Array, "memory.class": Memory, "storage.class": Storage, "change.class": Change,
     "trace.class": Trace, "dtype.class": DType, "int.class": int,
     "float.class": float, "bool.class": bool, "str.class": str, "tuple.class": tuple, "list.class": list, "dict.class": dict,
-    **{f"{name.strip('_')}.name": name for name in (*_ATTRIBUTES, "scalar", "tensors", "cpu")},
+    "ndarray.class": np.ndarray, "ellipsis": ...,
+    **{f"{name.strip('_')}.name": name for name in (*_ATTRIBUTES, "scalar", "tensors", "cpu", "draw")},
     "none": None, "true": True, "false": False, "zero": 0, "number.one": 1, "minus.one": -1, "nothing": (),
     "busy": BUSY, "cpu.device": CPU, "contiguous.layout": contiguous_layout,
     "layout.errors": (ValueError, TypeError, IndexError), "boolean": bool_,
@@ -51,7 +54,7 @@ _IN_PYTHON = {  # functions that machine code may go on with
     "genesis_call": ("call.by.python", "continue.call", "token", "flush.long", "refuse.elements", "by.parts", "not.dense"),
     "genesis_look": ("look.by.python",),
     "genesis_view": ("view.by.python", "placed.remembered"),
-    "genesis_fill": ("fill.by.python", "element.pattern", "draw.programs"),
+    "genesis_write": ("write.by.python", "index.for", "number.for", "run.quietly"),
 }
 
 
