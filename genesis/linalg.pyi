@@ -43,8 +43,8 @@ def lu_solve(LU: Operand, pivots: Tensor, B: Operand, *, left: Bool = True, adjo
 def matrix_power(A: Tensor, n: Int) -> Tensor:
     """The product of `n` times the matrices `A` (.., m, m), by squaring; of their inverses, for a negative `n`."""
 def matrix_rank(
-    A: Tensor, tol: Tensor | Float | None = None, *, atol: Tensor | Float | None = None, rtol: Tensor | Float | None = None,
-    hermitian: Bool = False,
+    A: Tensor, tol: Tensor | Float | None = None, hermitian: Bool = False, *, atol: Tensor | Float | None = None,
+    rtol: Tensor | Float | None = None,
 ) -> Tensor:
     """The number of singular values above max(`atol`, `rtol` times the greatest). Both are numbers, or one per matrix."""
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:

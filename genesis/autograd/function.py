@@ -176,15 +176,18 @@ def once_differentiable(backward: AnyFunction) -> AnyFunction:
         several = isinstance(answers, tuple | list)
         problem = RuntimeError("backward: this gradient comes from a once_differentiable function and cannot be derived again")
         listed = answers if several else [answers]
-        barred = [Barred.apply(problem, answer, *sources) if isinstance(answer, Tensor) else answer for answer in listed]
+        barred = [barred(problem, answer, *sources) if isinstance(answer, Tensor) else answer for answer in listed]
         return tuple(barred) if several else barred[0]
 
     return once
 
 
-class Barred(Function):
+def barred(problem: Exception, value: Tensor, *sources: Tensor) -> Tensor:
     """A value, computed from `sources`, whose differentiation raises `problem`."""
+    return _Barred.apply(problem, value, *sources)  # type: ignore[no-any-return]
 
+
+class _Barred(Function):
     @staticmethod
     def forward(ctx: Context, problem: Exception, value: Tensor, *sources: Tensor) -> Tensor:
         ctx.save_variable("problem", problem)

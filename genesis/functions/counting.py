@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from genesis.autograd.function import Barred
 from genesis.functions.creation import full
 from genesis.functions.indexing import nonzero_of
 from genesis.functions.methods.conversion import values_of
@@ -18,11 +17,17 @@ from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError,
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.derive import NotDifferentiableError
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.deferred import deferred
 from genesis.tensor.dispatch import call
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, from_values
 from genesis.tensor.return_types import named
 from genesis.tracing.recording_hooks import is_recording
+
+if TYPE_CHECKING:
+    from genesis.autograd.function import barred
+else:
+    barred = deferred("genesis.autograd.function", "barred")
 
 
 @overridable_method
@@ -230,7 +235,7 @@ def without_gradient(name: str, results: list[Tensor], input: Tensor) -> Any:
     """The results, or the only one, of a function of `input`; differentiation of these raises NotDifferentiableError."""
     if input.requires_grad:
         problem = NotDifferentiableError(f"{name} has no gradient; detach its input, or take another operation")
-        results = [Barred.apply(problem, x, input) if x.dtype.category >= 2 else x for x in results]
+        results = [barred(problem, x, input) if x.dtype.category >= 2 else x for x in results]
     return results[0] if len(results) == 1 else tuple(results)
 
 

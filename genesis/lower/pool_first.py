@@ -41,7 +41,8 @@ def pool_first(graph: Simplified) -> Simplified:
     pools = {relu: pool for relu in relus if (pool := read.pool_of(relu))}
     instead: dict[int, Callable[[Rewriting, Node], Value]] = {}
     for relu, pool in pools.items():
-        instead[pool.masked] = partial(_masked, pool)
+        if pool.masked >= 0:
+            instead[pool.masked] = partial(_masked, pool)
         instead[pool.greatest] = lambda result, node: result.add("relu", (result.append(node),), node.shape, node.dtype)
         instead[relu] = lambda result, node: result.value(node.inputs[0])
     return replaced(graph, instead)

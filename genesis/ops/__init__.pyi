@@ -489,7 +489,7 @@ def eigh(A: Tensor, UPLO: str = 'L') -> Eigen:
     """(eigenvalues, eigenvectors) of symmetric matrices (.., n, n), in ascending order; vectors are columns."""
 def eigvalsh(A: Tensor, UPLO: str = 'L') -> Tensor:
     """The eigenvalues of symmetric matrices (.., n, n), ascending, of which only the triangle `UPLO` is read."""
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """The products of the operands' elements, an axis for each letter, summed over the letters that are not in the result."""
 def elu(input: Tensor, alpha: Float = 1.0) -> Tensor:
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter, 2016)."""
@@ -573,7 +573,7 @@ def frac_(input: Tensor) -> Tensor:
     """`frac`, in place."""
 def frexp(input: Tensor) -> Parts:
     """(mantissa, exponent), int32, with input = mantissa * 2^exponent; |mantissa| is in [0.5, 1) or 0."""
-def gather(input: Operand, dim: Int, index: Operand) -> Tensor:
+def gather(input: Operand, dim: Int, index: Operand, *, sparse_grad: Bool = False) -> Tensor:
     """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others."""
 def gaussian_nll_loss(
     input: Operand, target: Operand, var: Operand, full: Bool = False, eps: Float = 1e-06, reduction: str = 'mean',

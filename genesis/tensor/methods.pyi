@@ -664,7 +664,7 @@ class Methods:
         """`frac`, in place."""
     def frexp(self) -> Parts:
         """(mantissa, exponent), int32, with input = mantissa * 2^exponent; |mantissa| is in [0.5, 1) or 0."""
-    def gather(self, dim: Int, index: Operand) -> Tensor:
+    def gather(self, dim: Int, index: Operand, *, sparse_grad: Bool = False) -> Tensor:
         """`out[i][j][k] = input[index[i][j][k]][j][k]` for dim 0, and so on for others."""
     def gcd(self, other: Operand) -> Tensor:
         """The greatest number that divides both; 0 of 0 and 0."""

@@ -8,12 +8,13 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic
+from types import GenericAlias
+from typing import Any, ClassVar
 
 from genesis.ir.annotations import Tree
 from genesis.runtime.rng import Generator
 from genesis.utils.data.collate import default_collate, default_convert, gathered
-from genesis.utils.data.dataset import IterableDataset, Sample
+from genesis.utils.data.dataset import IterableDataset
 from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, seed_of
 from genesis.utils.data.workers import (
     END, Batch, Context, Fetch, ProcessWorker, Task, ThreadWorker, Worker, WorkerInfo, end, get_worker_info, here, prefetched,
@@ -79,7 +80,7 @@ class Fetching:
         return next_batch
 
 
-class DataLoader(Generic[Sample]):
+class DataLoader:
     """The samples of a dataset in batches; each `for` loop over it is one pass.
 
     Args:
@@ -110,6 +111,7 @@ class DataLoader(Generic[Sample]):
     """
 
     default_context: ClassVar[Context] = None  # of workers; None for threads
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[int] | None = None,
