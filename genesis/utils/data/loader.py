@@ -111,7 +111,7 @@ class DataLoader:
     """
 
     default_context: ClassVar[Context] = None  # of workers; None for threads
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__ = classmethod(GenericAlias)  # type: ignore[var-annotated]
 
     def __init__(
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[int] | None = None,
