@@ -3,6 +3,7 @@
     if ptr %x == null or %is.odd: %label        a branch; without `else %other`, a false one goes on with the next line
     unless i64 %k ult %n and ..: ret void       here a true one does; to return is as good as a label
     %x = call ptr @f(..) else %label            the same where %x is null
+    ret ptr %x dropping %a, %b                  disowns objects (`owning_ir`) and returns
     load i64, ptr %p[%k]                        element %k of those at %p; stores, too
     load %s: 1 i64 a, ..                        fields of the structure %s that %s points to; their addresses are %a.at, ..
     fields %s: 1 a, ..                          addresses alone
@@ -127,11 +128,21 @@ def _branch(branch: re.Match[str], goes_to: str, number: int) -> Iterator[str]:
     yes, no = (leaves, goes_to) if how == "if" else (goes_to, leaves)
     yield f"  br i1 {so_far}, label {yes}, label {no}"
     if leaves != target:
-        yield from (f"{leaves[1:]}:", f"  {target}")
+        yield f"{leaves[1:]}:"
+        yield from _returned(f"  {target}")
+
+
+def _returned(line: str) -> Iterator[str]:
+    value, _, dropped = line.partition(" dropping ")
+    for name in dropped.split(", ") if dropped else ():
+        yield f"  call void @disown(ptr {name})"
+    yield value
 
 
 def _instruction(line: str, number: int) -> Iterator[str]:
-    if found := _FIELDS.fullmatch(line):
+    if line.startswith("  ret "):
+        yield from _returned(line)
+    elif found := _FIELDS.fullmatch(line):
         load, struct, fields = found.groups()
         for index, *kind, name in (field.split() for field in fields.split(", ")):
             address = f"{name}.at" if kind else name

@@ -1,11 +1,12 @@
 """Modules of LLVM IR: functions that do without Python what Python has done often, and the short forms of their lines.
 
     get %a, %b = Trace.step, nodes of %t                loads slots of the object %t; their addresses are %a.at and %b.at
+    put %a, %b = Trace.step, nodes of %t                has these slots own other objects
     thread %grad_enabled, %eager else ret ptr null      loads items of this thread's `%state`
     %t has base none, seen zero else ret i1 false       returns unless these are the attributes of a tensor
     %unset = set base root, seen zero of %t             sets attributes of a tensor; another number than 0 if one failed
     %x = python %f(%a, %b)                              calls a Python function
-    drop %a, %b                                         disowns
+    own %a, %b                                          owns them once more; `drop` disowns them
 
 A function that has %objects begins with loads of those that it names, and with the place for what it gives to Python.
 """
@@ -51,11 +52,14 @@ def module_ir(symbol: str, kinds: Slotted, names: Names) -> str:
 
 def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
     """A module of functions and those that all share, without the short forms of lines."""
-    def got(line: re.Match[str]) -> list[str]:
-        taken, kind, attributes, owner = line.groups()
-        return [f"  {name}.at = getelementptr i8, ptr {owner}, i64 {slot_offset(kinds[kind], attribute)}\n"
-                f"  {name} = load ptr, ptr {name}.at"
-                for name, attribute in zip(taken.split(", "), attributes.split(", "), strict=True)]
+    def moved(line: re.Match[str]) -> list[str]:
+        how, names, kind, attributes, owner = line.groups()
+        made = []
+        for name, attribute in zip(names.split(", "), attributes.split(", "), strict=True):
+            at = f"{name}.at" if how == "get" else f"%put.{line.start()}.{attribute}"
+            made += [f"  {at} = getelementptr i8, ptr {owner}, i64 {slot_offset(kinds[kind], attribute)}",
+                     f"  {name} = load ptr, ptr {at}" if how == "get" else f"  call void @replace(ptr {at}, ptr {name})"]
+        return made
 
     def looked_up(line: re.Match[str]) -> list[str]:
         return [f"  %state = call ptr @PyObject_GetAttr(ptr %thread.state, ptr %dict.name) else {line[2]}",
@@ -77,8 +81,8 @@ def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
             before = f"{unset}.so.{k}"
         return [*made, f"  {unset} = or i32 0, {before}"]
 
-    def dropped(line: re.Match[str]) -> list[str]:
-        return [f"  call void @disown(ptr {name})" for name in line[1].split(", ")]
+    def counted(line: re.Match[str]) -> list[str]:
+        return [f"  call void @{'own' if line[1] == 'own' else 'disown'}(ptr {name})" for name in line[2].split(", ")]
 
     def asked(line: re.Match[str]) -> list[str]:
         found, function, given, otherwise = line.groups()
@@ -97,8 +101,8 @@ def _spelled_out(functions: str, kinds: Slotted, names: Names) -> str:
 
     text = PRESENT + functions
     for form, spelled in (
-        (r"get (%.+) = (\w+)\.(.+) of (%\S+)", got), (r"thread (%.+) else (.+)", looked_up),
-        (r"(%\S+) has (.+) else (.+)", compared), (r"(%\S+) = set (.+) of (%\S+)", assigned), (r"drop (.+)", dropped),
+        (r"(get|put) (%.+) = (\w+)\.(.+) of (%\S+)", moved), (r"thread (%.+) else (.+)", looked_up),
+        (r"(%\S+) has (.+) else (.+)", compared), (r"(%\S+) = set (.+) of (%\S+)", assigned), (r"(own|drop) (%.+)", counted),
         (r"(%\S+) = python (%\S+)\((.+?)\)(.*)", asked),
     ):
         text = re.sub(f"^  {form}$", lambda line: "\n".join(spelled(line)), text, flags=re.MULTILINE)  # noqa: B023

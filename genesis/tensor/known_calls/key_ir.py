@@ -29,10 +29,10 @@ define internal ptr @tuple_of(ptr %first, ptr %second, ptr %items, i64 %count) {
   %size = add i64 %heads, %count
   %tuple = call ptr @PyTuple_New(i64 %size) else %fail
   if %no.first: %next
-  call void @own(ptr %first)
+  own %first
   call i32 @PyTuple_SetItem(ptr %tuple, i64 0, ptr %first)
   if %no.second: %next
-  call void @own(ptr %second)
+  own %second
   call i32 @PyTuple_SetItem(ptr %tuple, i64 1, ptr %second)
 next:
   for %k = 0 slt %count:

@@ -37,8 +37,7 @@ IF_NOT_DENSE = """
   %met.traceback = load ptr, ptr %traceback.at
   load %given: 0 ptr operation, 1 ptr arguments, 2 ptr attributes
   %computed = python %by.parts(%met, %operation, %arguments, %attributes)
-  drop %met.kind, %met, %met.traceback
-  ret ptr %computed
+  ret ptr %computed dropping %met.kind, %met, %met.traceback
 done:
 """
 

@@ -12,8 +12,7 @@ define internal i64 @flushed(ptr %objects, ptr %array) {
   %no.replays = icmp eq ptr %replays, null
   %is.known = xor i1 %no.replays, true
   unless ptr %done == %false and ptr %closed != %busy and %is.known: ret i64 0
-  call void @own(ptr %trace)
-  call void @own(ptr %replays)
+  own %trace, %replays
   %count = call i64 @PyTuple_Size(ptr %replays)
   for %k = 0 slt %count:
   %replay = call ptr @PyTuple_GetItem(ptr %replays, i64 %k)
@@ -26,8 +25,7 @@ end:
   %ended = phi i64 [ 0, %end.k ], [ 1, %do.k ]
   %failed = phi i1 [ false, %end.k ], [ %is.raised, %do.k ]
   %result = select i1 %failed, i64 -1, i64 %ended
-  drop %replays, %trace
-  ret i64 %result
+  ret i64 %result dropping %replays, %trace
 }
 
 ; The number at an address.
@@ -68,7 +66,7 @@ whole:
 truth:
   %is.true = icmp ne i8 %byte, 0
   %chosen = select i1 %is.true, ptr %true, ptr %false
-  call void @own(ptr %chosen)
+  own %chosen
   ret ptr %chosen
 }
 
@@ -99,8 +97,7 @@ part:
   next %k
   ret ptr %list
 fail:
-  drop %list
-  ret ptr null
+  ret ptr null dropping %list
 }
 
 ; The values in memory; null without an error for those that Python reads: strided, of another device or dtype, or several
@@ -129,10 +126,9 @@ list:
   get %itemsize = DType.itemsize of %dtype
   %size = call i64 @PyLong_AsSsize_t(ptr %itemsize)
   store ptr %at, ptr %cursor
-  call void @own(ptr %shape)
+  own %shape
   %lists = call ptr @listed(ptr %objects, ptr %shape, i64 0, ptr %dtype, i64 %size, ptr %cursor)
-  drop %shape
-  ret ptr %lists
+  ret ptr %lists dropping %shape
 }
 
 ; The values of a tensor as nested lists; its number, if that is wanted. Python reads them for a recording, and what it alone
@@ -148,26 +144,22 @@ define internal ptr @look(ptr %objects, ptr %given) {
   get %memory.before = Array.memory of %array
   if ptr %memory.before != %none: %computed
   %done = call i64 @flushed(ptr %objects, ptr %array)
-  if i64 %done slt 0: %fail
+  if i64 %done slt 0: ret ptr null dropping %array
 computed:
   get %memory = Array.memory of %array
   if ptr %memory == %none: %left
-  call void @own(ptr %memory)
+  own %memory
   %values = call ptr @read(ptr %objects, ptr %array, ptr %memory, ptr %is.number)
   drop %memory
   if ptr %values == null: %unread
-  drop %array
-  ret ptr %values
+  ret ptr %values dropping %array
 unread:
   %problem = call ptr @PyErr_Occurred()
-  if ptr %problem != null: %fail
+  if ptr %problem != null: ret ptr null dropping %array
 left:
   drop %array
 python:
   %by.python = call ptr @PyObject_Vectorcall(ptr %look.by.python, ptr %given, i64 2, ptr null)
   ret ptr %by.python
-fail:
-  drop %array
-  ret ptr null
 }
 """

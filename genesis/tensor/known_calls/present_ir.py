@@ -4,10 +4,9 @@ PRESENT = """
 ; Store an object where another one was.
 define internal void @replace(ptr %at, ptr %object) alwaysinline {
   %former = load ptr, ptr %at
-  call void @own(ptr %object)
+  own %object
   store ptr %object, ptr %at
-  drop %former
-  ret void
+  ret void dropping %former
 }
 
 ; Whether an attribute of a tensor is an object; false where it has none.
@@ -92,18 +91,13 @@ tensor.array:
   if ptr %whole.buffer != %part.buffer: %other
   ret ptr %array
 other:
-  drop %array
-  ret ptr null
+  ret ptr null dropping %array
 }
 
 ; An array of these fields, which is a new reference.
 define internal ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, ptr %memory) {
   %array = call ptr @PyType_GenericAlloc(ptr %array.class, i64 0) else ret ptr null
-  get %no.trace, %no.index, %no.node, %no.memory = Array.trace, index, node, memory of %array
-  call void @replace(ptr %no.trace.at, ptr %trace)
-  call void @replace(ptr %no.index.at, ptr %index)
-  call void @replace(ptr %no.node.at, ptr %node)
-  call void @replace(ptr %no.memory.at, ptr %memory)
+  put %trace, %index, %node, %memory = Array.trace, index, node, memory of %array
   ret ptr %array
 }
 
@@ -112,7 +106,6 @@ define internal ptr @tensor_of(ptr %objects, ptr %array, ptr %requires) {
   %tensor = call ptr %object.new(ptr %tensor.class, ptr %nothing, ptr null) else ret ptr null
   %unset = set array array, requires_grad requires of %tensor
   if i32 %unset == 0: ret ptr %tensor
-  drop %tensor
-  ret ptr null
+  ret ptr null dropping %tensor
 }
 """

@@ -9,14 +9,10 @@ define internal ptr @pending(ptr %objects, ptr %trace, ptr %index) {
   %array = call ptr @array_of(ptr %objects, ptr %trace, ptr %index, ptr %node, ptr %none) else ret ptr null
   get %arrays = Trace.arrays of %trace
   %uncounted = call i32 @PyList_Append(ptr %arrays, ptr %array)
-  if i32 %uncounted != 0: %fail
+  if i32 %uncounted != 0: ret ptr null dropping %array
   get %differentiable = Node.differentiable of %node
-  %tensor = call ptr @tensor_of(ptr %objects, ptr %array, ptr %differentiable) else %fail
-  drop %array
-  ret ptr %tensor
-fail:
-  drop %array
-  ret ptr null
+  %tensor = call ptr @tensor_of(ptr %objects, ptr %array, ptr %differentiable) else ret ptr null dropping %array
+  ret ptr %tensor dropping %array
 }
 
 ; The tuple, or named tuple, of the tensors of a call with several results, whose positions are %result. On the stack until the
@@ -33,8 +29,7 @@ entry:
   %class = call ptr @class_of(ptr %result)
   if ptr %class == %tuple.class or ptr %results == null: ret ptr %results
   %named = call ptr @PyObject_CallObject(ptr %class, ptr %results)
-  drop %results
-  ret ptr %named
+  ret ptr %named dropping %results
 drop:
   call void @disown_all(ptr %tensors, i64 %k)
   ret ptr null
@@ -83,7 +78,7 @@ several:
   if i64 %count slt 0: %go.on
 append:
   %results = phi i64 [ 1, %known ], [ %count, %several ]
-  call void @own(ptr %result)
+  own %result
   %first = call ptr @advance(ptr %trace, ptr %found) else %fail.result
   %line = call ptr (i64, ...) @PyTuple_Pack(i64 5, ptr %first, ptr %code, ptr %offset, ptr %scope, ptr %key)
   drop %first
@@ -105,17 +100,14 @@ hand.all:
   %all = call ptr @all_pending(ptr %objects, ptr %trace, ptr %result, i64 %results)
 done:
   %made = phi ptr [ %one, %hand.one ], [ %all, %hand.all ]
-  drop %result, %key
-  ret ptr %made
+  ret ptr %made dropping %result, %key
 
 go.on:
   %gone.on = python %continue.call(%trace, %key, %operation, %arguments, %attributes, %bare, %code, %offset)
-  drop %key
-  ret ptr %gone.on
+  ret ptr %gone.on dropping %key
 fail.result:
   drop %result
 fail:
-  drop %key
-  ret ptr null
+  ret ptr null dropping %key
 }
 """

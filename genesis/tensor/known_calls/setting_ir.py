@@ -17,7 +17,7 @@ tuple:                                            ; of what equals nothing else
   unless ptr %one.class == %int.class or ptr %one.class == %str.class or ptr %one == %none: %other
   next %m
 itself:
-  call void @own(ptr %argument)
+  own %argument
   ret ptr %argument
 
 number:                                           ; an operand, but for 0, 1 and -1, is an argument of the program

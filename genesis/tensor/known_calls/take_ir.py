@@ -21,15 +21,11 @@ define internal ptr @change_by(ptr %objects, ptr %value) {
   if ptr %trace == %none: ret ptr null
   %line = call ptr @line_of(ptr %trace, ptr %index) else ret ptr null
   get %reference = Trace.reference of %trace
-  call void @own(ptr %line)
-  call void @own(ptr %reference)
-  %change = call ptr @PyType_GenericAlloc(ptr %change.class, i64 2) else %fail
+  own %line, %reference
+  %change = call ptr @PyType_GenericAlloc(ptr %change.class, i64 2) else ret ptr null dropping %line, %reference
   call i32 @PyTuple_SetItem(ptr %change, i64 0, ptr %reference)
   call i32 @PyTuple_SetItem(ptr %change, i64 1, ptr %line)
   ret ptr %change
-fail:
-  drop %line, %reference
-  ret ptr null
 }
 
 ; What restores a tensor's array if a flush fails: of a pending one, which nothing may refer to, the position.
@@ -39,14 +35,10 @@ define internal ptr @restoring(ptr %objects, ptr %target, ptr %before, ptr %chan
   %entry = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %target, ptr %before, ptr %changes)
   ret ptr %entry
 pending:
-  call void @own(ptr %index)
-  %reference = call ptr @PyWeakref_NewRef(ptr %target, ptr null) else %fail
+  own %index
+  %reference = call ptr @PyWeakref_NewRef(ptr %target, ptr null) else ret ptr null dropping %index
   %weak.entry = call ptr (i64, ...) @PyTuple_Pack(i64 3, ptr %reference, ptr %index, ptr %changes)
-  drop %reference, %index
-  ret ptr %weak.entry
-fail:
-  drop %index
-  ret ptr null
+  ret ptr %weak.entry dropping %reference, %index
 }
 
 ; Whether a tensor is a root with this array, after so many changes, that no derivation, mode or `.data` has a say in.
@@ -68,12 +60,11 @@ define internal i32 @noted(ptr %objects, ptr %trace, ptr %before, ptr %entry, pt
   get %written, %changed = Trace.written, changed of %trace
   if ptr %memory == %none: %pending
   get %buffer = Memory.buffer of %memory
-  get %origin, %version, %former = Buffer.origin, version, change of %buffer
+  get %origin, %version = Buffer.origin, version of %buffer
   %is.shared = call i1 @is_shared(ptr %objects, ptr %buffer)
   if ptr %of != %none or ptr %origin != %none or %is.shared: ret i32 1
   %newer = call ptr @PyNumber_Add(ptr %version, ptr %number.one) else ret i32 -1
-  call void @replace(ptr %version.at, ptr %newer)
-  call void @replace(ptr %former.at, ptr %change)
+  put %newer, %change = Buffer.version, change of %buffer
   drop %newer
   br label %append
 pending:
@@ -92,7 +83,7 @@ define internal i32 @taken(ptr %objects, ptr %target, ptr %result, ptr %grad) {
   %class = call ptr @class_of(ptr %result)
   if ptr %class != %tensor.class: ret i32 1
   %before = call ptr @present_array(ptr %objects, ptr %target) else ret i32 1
-  %value = call ptr @present_array(ptr %objects, ptr %result) else %left
+  %value = call ptr @present_array(ptr %objects, ptr %result) else ret i32 1 dropping %before
   %changes = call ptr @PyObject_GetAttr(ptr %target, ptr %changes.name)
   %more = call ptr @PyNumber_Add(ptr %changes, ptr %number.one)
   %entry = call ptr @restoring(ptr %objects, ptr %target, ptr %before, ptr %changes)
@@ -119,11 +110,7 @@ unmade:
   %else = select i1 %is.python.s, i32 1, i32 -1
 end:
   %ended = phi i32 [ 1, %made ], [ 1, %look ], [ %missed, %note ], [ %unset, %set ], [ %else, %unmade ]
-  drop %change, %entry, %more, %changes, %value, %before
-  ret i32 %ended
-left:
-  drop %before
-  ret i32 1
+  ret i32 %ended dropping %change, %entry, %more, %changes, %value, %before
 }
 
 ; The result of a call; the tensor that is to take it, if it has.
@@ -131,16 +118,13 @@ define internal ptr @call_into(ptr %objects, ptr %given) {
   %made = call ptr @call_in_thread(ptr %objects, ptr %given) else ret ptr null
   %target = load ptr, ptr %given[4]
   if ptr %target == %none: ret ptr %made
-  thread %recorder, %multi_device, %grad_enabled else %fail
+  thread %recorder, %multi_device, %grad_enabled else ret ptr null dropping %made
   unless ptr %recorder == %none and ptr %multi_device == %false: ret ptr %made
   %missed = call i32 @taken(ptr %objects, ptr %target, ptr %made, ptr %grad_enabled)
   if i32 %missed sgt 0: ret ptr %made
   drop %made
   if i32 %missed slt 0: ret ptr null
-  call void @own(ptr %target)
+  own %target
   ret ptr %target
-fail:
-  drop %made
-  ret ptr null
 }
 """

@@ -7,10 +7,7 @@ Only making a tuple may run finalizers, so nothing is borrowed across that but w
 TENSOR_TOKEN = """
 ; Append a step to a trace. Returns the position of its first node.
 define internal ptr @advance(ptr %trace, ptr %added) {
-  call void @own(ptr %added)
-  get %step = Trace.step of %trace
-  store ptr %added, ptr %step.at
-  drop %step
+  put %added = Trace.step of %trace
   get %nodes = Trace.nodes of %trace
   %length = call i64 @PyList_Size(ptr %nodes)
   %first = call ptr @PyLong_FromSsize_t(i64 %length)
@@ -20,18 +17,14 @@ define internal ptr @advance(ptr %trace, ptr %added) {
   get %weight = Trace.weight of %trace
   get %added.weight = TrieNode.weight of %added
   %heavier = call ptr @PyNumber_Add(ptr %weight, ptr %added.weight)
-  if ptr %first == null or ptr %heavier == null or ptr %longer == null: %fail
+  if ptr %first == null or ptr %heavier == null or ptr %longer == null: ret ptr null dropping %heavier, %first
   store ptr %heavier, ptr %weight.at
-  drop %weight
-  ret ptr %first
-fail:
-  drop %heavier, %first
-  ret ptr null
+  ret ptr %first dropping %weight
 }
 
 ; Put an object into an empty place of a tuple.
 define internal void @put_part(ptr %tuple, i64 %place, ptr %object) {
-  call void @own(ptr %object)
+  own %object
   call i32 @PyTuple_SetItem(ptr %tuple, i64 %place, ptr %object)
   ret void
 }
@@ -66,7 +59,7 @@ here:
   unless ptr %here.differentiable == %true or %is.constant: %other.array
 here.index:
   get %index.here = Array.index of %array
-  call void @own(ptr %index.here)
+  own %index.here
   br label %put
 
 entering:
@@ -104,7 +97,7 @@ known.pair.take:
   if ptr %known.source != %known.index: %other.array
 known.put:
   %known.position = phi ptr [ %known.index, %known.before ], [ %known.variable, %known.pair.take ]
-  call void @own(ptr %known.position)
+  own %known.position
   br label %put
 
 new:
@@ -149,8 +142,7 @@ noted:
 
 put:
   %token.found = phi ptr [ %index.here, %here.index ], [ %known.position, %known.put ], [ %noted.index, %noted ]
-  drop %array
-  ret ptr %token.found
+  ret ptr %token.found dropping %array
 fail.variable:
   drop %variable
 fail.note:
@@ -159,7 +151,6 @@ fail.note:
 other.kind:
   drop %kind
 other.array:
-  drop %array
-  ret ptr null
+  ret ptr null dropping %array
 }
 """

@@ -7,7 +7,7 @@ entry:
   %nearest = python %get.frame(%number.one)
   if ptr %nearest != null: %look.at
   call void @PyErr_Clear()
-  call void @own(ptr %none)
+  own %none
   br label %nobody
 look.at:
   %at = phi ptr [ %nearest, %entry ], [ %around, %back ]
@@ -15,7 +15,7 @@ look.at:
   %file = call ptr @PyObject_GetAttr(ptr %code, ptr %co_filename.name)
   %is.inside = call ptr @PyObject_GetItem(ptr %inside.files, ptr %file)
   drop %file, %is.inside
-  if ptr %is.inside == null: %fail
+  if ptr %is.inside == null: ret ptr null dropping %code, %at
   if ptr %is.inside != %true: %found
 back:
   drop %code
@@ -23,7 +23,7 @@ back:
   drop %at
   if ptr %around != null: %look.at
 nobody:
-  call void @own(ptr %zero)
+  own %zero
   store ptr %zero, ptr %offset.at
   ret ptr %none
 found:
@@ -33,9 +33,6 @@ found:
   drop %at
   store ptr %offset, ptr %offset.at
   ret ptr %code
-fail:
-  drop %code, %at
-  ret ptr null
 }
 
 ; Whether gradients are recorded; with the dtype that autocast computes in, for an operation that it applies to.
@@ -47,7 +44,7 @@ define internal ptr @mode_of(ptr %objects, ptr %operation, ptr %grad) {
   if ptr %low == null: ret ptr null
   if ptr %low != %none: %both
 simple:
-  call void @own(ptr %grad)
+  own %grad
   ret ptr %grad
 both:
   %pair = call ptr (i64, ...) @PyTuple_Pack(i64 2, ptr %grad, ptr %low)
@@ -63,21 +60,18 @@ define internal ptr @call_in_thread(ptr %objects, ptr %given) {
   %by.python = call ptr @PyObject_Vectorcall(ptr %call.by.python, ptr %given, i64 4, ptr null)
   ret ptr %by.python
 look:
-  call void @own(ptr %trace)
-  call void @own(ptr %grad_enabled)
-  call void @own(ptr %scope)
+  own %trace, %grad_enabled, %scope
   if ptr %trace == %none: %open
 look.closed:
   get %is.closed = Trace.closed of %trace
   if ptr %is.closed == %false: %enter
 open:
   drop %trace
-  %opened = call ptr @open_trace(ptr %objects, ptr %state) else %fail
+  %opened = call ptr @open_trace(ptr %objects, ptr %state) else ret ptr null dropping %scope, %grad_enabled
 
 enter:                                            ; signal handlers and finalizers record into a trace of their own
   %entered = phi ptr [ %trace, %look.closed ], [ %opened, %open ]
-  get %closed = Trace.closed of %entered
-  call void @replace(ptr %closed.at, ptr %busy)
+  put %busy = Trace.closed of %entered
   store ptr null, ptr %offset.at
   %code = call ptr @user_line(ptr %objects, ptr %offset.at) else %end
 line.found:
@@ -95,7 +89,7 @@ end:                                              ; the trace is open again, unl
   get %closed.now = Trace.closed of %entered
   %is.busy = icmp eq ptr %closed.now, %busy
   %closed.then = select i1 %is.busy, ptr %false, ptr %closed.now
-  call void @replace(ptr %closed.now.at, ptr %closed.then)
+  put %closed.then = Trace.closed of %entered
   if ptr %result == null: %leave
 weigh:
   get %weight, %limit = Trace.weight, limit of %entered
@@ -109,10 +103,6 @@ drop:
   drop %result
 leave:
   %left = phi ptr [ null, %end ], [ %result, %weigh ], [ %result, %long ], [ null, %drop ]
-  drop %code.held, %offset.held, %scope, %grad_enabled, %entered
-  ret ptr %left
-fail:
-  drop %scope, %grad_enabled
-  ret ptr null
+  ret ptr %left dropping %code.held, %offset.held, %scope, %grad_enabled, %entered
 }
 """

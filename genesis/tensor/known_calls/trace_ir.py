@@ -27,7 +27,7 @@ dict:
   %a.dict = call ptr @PyDict_New()
   br label %put
 share:
-  call void @own(ptr %common)
+  own %common
 put:
   %own = phi ptr [ %a.list, %list ], [ %a.dict, %dict ], [ %common, %share ]
   %own.at = getelementptr i8, ptr %trace, i64 %at
@@ -36,14 +36,10 @@ put:
   if ptr %own == null: %fail else %next
 all:
   %reference = call ptr @PyWeakref_NewRef(ptr %trace, ptr null) else %fail
-  get %common.reference, %common.step = Trace.reference, step of %trace
-  call void @replace(ptr %common.reference.at, ptr %reference)
-  call void @replace(ptr %common.step.at, ptr %root)
-  drop %reference
-  ret ptr %trace
+  put %reference, %root = Trace.reference, step of %trace
+  ret ptr %trace dropping %reference
 fail:
-  drop %trace
-  ret ptr null
+  ret ptr null dropping %trace
 }
 
 ; What `open_trace` returns, which runs where the thread is not simply between two traces.
@@ -57,8 +53,8 @@ define internal ptr @open_trace(ptr %objects, ptr %state) {
   get %running = _Critical.running of %critical
   %is.first = icmp eq ptr %latest, null
   unless ptr %weight == %zero and ptr %eager == %false and %is.first and ptr %root != null and ptr %running == %false: %python
-  call void @own(ptr %root)                       ; a finalizer may clear the roots meanwhile
-  %trace = call ptr @new_trace(ptr %objects, ptr %root)
+  own %root
+  %trace = call ptr @new_trace(ptr %objects, ptr %root)   ; a finalizer may clear the roots meanwhile
   drop %root
   if ptr %trace == null: ret ptr null
   get %reference = Trace.reference of %trace
@@ -68,8 +64,7 @@ define internal ptr @open_trace(ptr %objects, ptr %state) {
   %unset.either = or i32 %unset.latest, %unset.begun
   %unset = or i32 %unset.either, %unset.open
   if i32 %unset == 0: ret ptr %trace
-  drop %trace
-  ret ptr null
+  ret ptr null dropping %trace
 python:
   %by.python = call ptr @PyObject_CallNoArgs(ptr %open.trace)
   ret ptr %by.python

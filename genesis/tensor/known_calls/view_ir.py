@@ -15,18 +15,10 @@ define internal ptr @placed_array(ptr %objects, ptr %buffer, ptr %placed) {
   %strides = call ptr @PyTuple_GetItem(ptr %placed, i64 3)
   %memory = call ptr @PyType_GenericAlloc(ptr %memory.class, i64 0) else ret ptr null
   get %address = Buffer.ptr of %buffer
-  %pointer = call ptr @PyNumber_Add(ptr %address, ptr %start) else %fail
-  get %no.buffer, %no.layout, %no.pointer, %no.strides = Memory.buffer, layout, pointer, strides of %memory
-  call void @replace(ptr %no.buffer.at, ptr %buffer)
-  call void @replace(ptr %no.layout.at, ptr %layout)
-  store ptr %pointer, ptr %no.pointer.at
-  call void @replace(ptr %no.strides.at, ptr %strides)
+  %pointer = call ptr @PyNumber_Add(ptr %address, ptr %start) else ret ptr null dropping %memory
+  put %buffer, %layout, %pointer, %strides = Memory.buffer, layout, pointer, strides of %memory
   %array = call ptr @array_of(ptr %objects, ptr %none, ptr %minus.one, ptr %node, ptr %memory)
-  drop %memory
-  ret ptr %array
-fail:
-  drop %memory
-  ret ptr null
+  ret ptr %array dropping %pointer, %memory
 }
 
 ; The storage of a root, which is a new reference; made if there is none.
@@ -37,8 +29,7 @@ define internal ptr @storage_of(ptr %objects, ptr %root) {
   %fresh = call ptr @PyObject_CallNoArgs(ptr %storage.class) else ret ptr null
   %unset = set storage fresh of %root
   if i32 %unset == 0: ret ptr %fresh
-  drop %fresh
-  ret ptr null
+  ret ptr null dropping %fresh
 }
 
 ; Make a tensor a view of %root when that had counted so many %changes, as `share_storage` does. Returns 0, or another number
@@ -46,8 +37,7 @@ define internal ptr @storage_of(ptr %objects, ptr %root) {
 define internal i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes) {
   %storage = call ptr @storage_of(ptr %objects, ptr %root) else ret i32 -1
   %unset = set base root, layout layout, seen changes, storage storage of %view
-  drop %storage
-  ret i32 %unset
+  ret i32 %unset dropping %storage
 }
 
 ; The layout of a tensor in its root; null, perhaps without an error, unless it is that of its memory, and it is a plain view.
@@ -65,8 +55,7 @@ found:
   if ptr %at == null: ret ptr null
   %is.same = call i32 @PyObject_RichCompareBool(ptr %at, ptr %layout, i32 2)
   if i32 %is.same == 1: ret ptr %at
-  drop %at
-  ret ptr null
+  ret ptr null dropping %at
 }
 
 ; Whether arguments are ints, None and tuples of these.
@@ -102,8 +91,7 @@ define internal ptr @view(ptr %objects, ptr %given) {
   %is.root = icmp eq ptr %base, %none
   %root = select i1 %is.root, ptr %tensor, ptr %base
   %changes = call ptr @PyObject_GetAttr(ptr %root, ptr %changes.name)
-  call void @own(ptr %buffer)
-  call void @own(ptr %layout)
+  own %buffer, %layout
   %at = call ptr @layout_in_memory(ptr %objects, ptr %tensor, ptr %base, ptr %shape, ptr %layout)
   drop %layout
   if ptr %at == null: %unknown else %put
@@ -140,8 +128,7 @@ again:
   %remade = call ptr @PyObject_Vectorcall(ptr %view.by.python, ptr %given, i64 3, ptr null)
 end:
   %result = phi ptr [ %made, %all.made ], [ null, %unknown.problem ], [ %remade, %again ]
-  drop %changes, %buffer, %base, %array
-  ret ptr %result
+  ret ptr %result dropping %changes, %buffer, %base, %array
 left:
   drop %array
 python:
@@ -158,8 +145,7 @@ define internal ptr @viewing(ptr %objects, ptr %root, ptr %buffer, ptr %placed, 
   %layout = call ptr @PyTuple_GetItem(ptr %placed, i64 0)
   %unset = call i32 @share(ptr %objects, ptr %view, ptr %root, ptr %layout, ptr %changes)
   if i32 %unset == 0: ret ptr %view
-  drop %view
-  ret ptr null
+  ret ptr null dropping %view
 }
 """
 

@@ -29,8 +29,7 @@ define internal ptr @array_over(ptr %objects, ptr %array) {
   %bytes = call i64 @bytes_of(ptr %objects, ptr %node)
   %there = call ptr @PyMemoryView_FromMemory(ptr %at, i64 %bytes, i32 512) else ret ptr null
   %made = python %ndarray.class(%shape, %numpy, %there)
-  drop %there
-  ret ptr %made
+  ret ptr %made dropping %there
 }
 
 ; Whether an array with so many owners is over memory that a tensor alone has: so many arrays are over its buffer, which neither
@@ -100,8 +99,7 @@ define internal ptr @source_for(ptr %objects, ptr %value, ptr %node, i1 %is.copy
   %fits = or i1 %is.alike, %may.differ
   %is.known = icmp ne ptr %memory, %none
   if ptr %source.dtype == %dtype and ptr %is.derived == %false and %fits and %is.known: ret ptr %source
-  drop %source
-  ret ptr null
+  ret ptr null dropping %source
 }
 
 ; Write everywhere without NumPy: zeros, a number in few float32, values over the %source of a tensor like this one, or what a
@@ -151,7 +149,7 @@ zeros:
 define internal i32 @put(ptr %objects, ptr %tensor, ptr %root, ptr %array, ptr %at, ptr %value, ptr %how, ptr %source) {
 entry:
   %target = call ptr @array_over(ptr %objects, ptr %array)
-  call void @own(ptr %value)
+  own %value
   if ptr %source == null: %look
 over.source:
   drop %value
@@ -200,10 +198,10 @@ few:
   %place = python %index.for(%index)
   ret ptr %place
 itself:
-  call void @own(ptr %index)
+  own %index
   ret ptr %index
 unknown:
-  call void @own(ptr %none)
+  own %none
   ret ptr %none
 }
 
@@ -221,7 +219,7 @@ other:
   %number = python %number.for(%value, %dtype)
   ret ptr %number
 itself:
-  call void @own(ptr %value)
+  own %value
   ret ptr %value
 }
 
@@ -287,17 +285,14 @@ numbers:
   br label %place
 place:
   %source = phi ptr [ null, %numbers ], [ %found, %tensors ]
-  %at = call ptr @place_for(ptr %objects, ptr %array, ptr %index, ptr %how) else %failed
+  %at = call ptr @place_for(ptr %objects, ptr %array, ptr %index, ptr %how) else ret ptr null dropping %array, %source
   %missed = call i32 @counted(
     ptr %objects, ptr %tensor, ptr %array, ptr %at, ptr %value, ptr %how, ptr %source, i1 %is.copy)
   drop %at, %array, %source
   if i32 %missed sgt 0: %python
   if i32 %missed slt 0: ret ptr null
-  call void @own(ptr %tensor)
+  own %tensor
   ret ptr %tensor
-failed:
-  drop %array, %source
-  ret ptr null
 other:
   drop %array
 python:
