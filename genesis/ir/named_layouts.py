@@ -8,8 +8,8 @@ from __future__ import annotations
 from genesis.ir.library import Library
 
 
-class NamedLayout:
-    """A kind of layout, compared by identity."""
+class Named:
+    """A thing of a module of that name, compared by identity."""
 
     __slots__ = ("name",)
 
@@ -21,6 +21,12 @@ class NamedLayout:
 
     def __reduce__(self) -> str:
         return self.name
+
+
+class NamedLayout(Named):
+    """A kind of layout."""
+
+    __slots__ = ()
 
 
 class SparseLayout(NamedLayout):
@@ -52,3 +58,4 @@ strided, jagged = NamedLayout("strided"), NamedLayout("jagged")
 sparse_coo, sparse_csr, sparse_csc = SparseLayout("sparse_coo"), SparseLayout("sparse_csr", 0), SparseLayout("sparse_csc", 1)
 sparse_bsr, sparse_bsc = SparseLayout("sparse_bsr", 0, True), SparseLayout("sparse_bsc", 1, True)
 SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
+layout_named = SPARSE_LAYOUTS.__getitem__  # in pickles of earlier versions

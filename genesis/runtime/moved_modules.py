@@ -10,6 +10,7 @@ from genesis.runtime.deferred import import_whole
 
 MOVED = {
     "genesis.ao.nn.quantized.functional_modules": "genesis.ao.nn.quantized", "genesis.devices": "genesis.runtime.devices",
+    "genesis.ir.sparse_layouts": "genesis.ir.named_layouts",
     "genesis.methods.conversion": "genesis.functions.methods.conversion", "genesis.tensor": "genesis.tensor.handle",
     "genesis.variable": "genesis.functions.variable",
     **{f"genesis.{folder}.{old}": f"genesis.{folder}.{new}" for folder, joined in {

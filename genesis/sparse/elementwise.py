@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from genesis.functions.comparison import result_type
+from genesis.functions.creation import full
 from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.methods.table import functions_of
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
-from genesis.ir.named_layouts import SparseLayout, sparse_coo
+from genesis.ir.named_layouts import SparseLayout, sparse_coo, strided
 from genesis.ir.shapes import numel
 from genesis.ops.registry import OPERATIONS
 from genesis.sparse.sparse_tensor import (
@@ -62,8 +63,10 @@ BLOCKWISE.update((*LINEAR, *ZERO_TO_ZERO, "full_like"))
 @rule("full_like")
 def full_like(
     input: SparseTensor, fill_value: float, *, requires_grad: bool = False, layout: object = None, **settings: Any
-) -> SparseTensor:
-    """A tensor of zeros, without elements."""
+) -> Tensor:
+    """A tensor of zeros, without elements; a dense one if that is the layout."""
+    if layout is strided:
+        return full(input.shape, fill_value, requires_grad=requires_grad, **settings)
     if fill_value != 0:
         raise NotDenseError(input, "full_like of what is not zero")
     made: SparseTensor = input.zeros().to(**settings)

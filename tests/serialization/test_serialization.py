@@ -107,3 +107,11 @@ def test_classes_are_found_where_they_are_today_by_their_names_in_earlier_versio
     written = pickle.dumps(today, protocol=0).replace(today.__module__.encode(), f"genesis.{earlier}".encode())
     assert genesis.load(io.BytesIO(written), weights_only=False) is today and pickle.loads(written) is today
     assert getattr(importlib.import_module(f"genesis.{earlier}"), today.__name__) is today
+
+
+@pytest.mark.parametrize("written, today", [
+    (b"cgenesis.ir.sparse_layouts\nlayout_named\n(Vsparse_csr\ntR.", genesis.sparse_csr),
+    (b"cgenesis.as_torch.stand_ins.tensor_types\nstrided\n.", genesis.strided),
+])
+def test_layouts_are_read_from_pickles_of_earlier_versions(written, today):
+    assert pickle.loads(written) is today

@@ -12,7 +12,7 @@ from genesis.autograd.after_backward import queue_callback
 from genesis.functions.methods.inspection import TYPES
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType
-from genesis.ir.named_layouts import NamedLayout
+from genesis.ir.named_layouts import Named, strided as strided  # pickles of earlier versions have it from here
 from genesis.runtime.devices import DeviceLike
 from genesis.tensor.handle import Tensor
 
@@ -75,7 +75,7 @@ def set_default_tensor_type(t: Any) -> None:
     genesis.set_default_dtype(NAMED[TYPES[name.rpartition(".")[2]]])
 
 
-class MemoryFormat(NamedLayout):
+class MemoryFormat(Named):
     """The memory order of a tensor's elements. It has no effect: genesis stores them in the order of their axes."""
 
 
