@@ -253,4 +253,4 @@ class ExponentialFamily(Distribution):
         return result
 
 
-NOT_REPLAYABLE = ('set_default_validate_args',)
+NOT_REPLAYABLE = ("set_default_validate_args",)

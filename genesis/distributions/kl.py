@@ -322,4 +322,4 @@ _DIVERGENCES: dict[tuple[type[Distribution], type[Distribution]], Divergence] = 
 register_rows(_DIVERGENCES)
 
 
-NOT_REPLAYABLE = ('register_kl', 'register_rows')
+NOT_REPLAYABLE = ("register_kl", "register_rows")

@@ -99,7 +99,7 @@ def draws(count: int, generator: Generator | None = None) -> tuple[int, int]:
         refuse("numbers are drawn from a generator of the call's own")
     source = generator or rng.default_generator
     start, seed = source.reserve(count), source.words[SEED]
-    recorded = numbers_drawn(start, count) if generator is None and thread_state.recorder is not None else None
+    recorded = numbers_drawn(start) if generator is None and thread_state.recorder is not None else None
     return recorded or (seed - (seed >> 63 << 64), start - (start >> 63 << 64))
 
 

@@ -294,4 +294,4 @@ def _spans(offsets: Sequence[int], length: int, shape: Shape) -> Iterator[tuple[
         yield start, max(start, min(length, shape[1], shape[0] + offset))
 
 
-NOT_REPLAYABLE = ('enable', 'disable', '__enter__', '__exit__')
+NOT_REPLAYABLE = ("is_enabled", "enable", "disable", "__enter__", "__exit__")

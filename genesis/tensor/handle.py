@@ -329,3 +329,6 @@ def attribute(function: Callable[[Tensor], object]) -> property:
     made = property(function)
     setattr(Tensor, function.__name__, made)
     return made
+
+
+NOT_REPLAYABLE = ("storage_layout",)

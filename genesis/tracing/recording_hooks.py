@@ -58,8 +58,9 @@ made_from_python = _hook("made_from_python")  # (array): it was made from Python
 python_data = _hook("python_data", 0)  # (data): the data for a new tensor, as plain numbers
 storage_written = _hook("storage_written")  # (root): a tensor that is not a view is about to be overwritten
 touched_gradient = _hook("touched_gradient")  # (tensor, reads): `.grad` is read, or replaced without being read
-# (start, count): the seed and the start of reserved random numbers, as numbers that replays replace; None if not recording
+# (start): the seed and the start of reserved random numbers, as numbers that replays replace; None if not recording
 numbers_drawn = _hook("numbers_drawn")
+depends_on = _hook("depends_on")  # (thing): what is recorded depends on the attributes of a library's object
 optimizer_used = _hook("optimizer_used")  # (optimizer): it is about to check which of its parameters have gradients
 # (optimizer, group, parameters, settings): the settings of an update; those that may change are numbers that replays replace
 optimizer_updates = _hook("optimizer_updates", 3)

@@ -15,9 +15,11 @@ from genesis.as_torch.stand_ins.compiler import returned
 from genesis.as_torch.stand_ins.settings import nothing
 from genesis.autograd.function import Function
 from genesis.ir.annotations import AnyFunction
+from genesis.ir.described import Described
 from genesis.ir.dtypes import DType
 from genesis.pytree import map_tree
 from genesis.tensor.handle import Tensor
+from genesis.tracing.recording_hooks import depends_on
 from genesis.tracing.state import thread_state
 
 _COMPUTES = ("", "default", "cpu", "compositeimplicitautograd", "compositeexplicitautograd")  # keys of what runs on the host
@@ -25,7 +27,7 @@ _OWN = {"aten": aten, "torchvision": torchvision}  # modules of operations that 
 _PYTORCHS = ("aten", "prim", "prims", "quantized")  # namespaces whose operations are written in C++
 
 
-class _Registered:
+class _Registered(Described):
     """What is registered under a name, in any order: rules may come before the function.
 
     Attributes:
@@ -42,7 +44,7 @@ class _Registered:
 _registered: defaultdict[str, _Registered] = defaultdict(_Registered)  # by "namespace::name"
 
 
-class CustomOperation:
+class CustomOperation(Described):
     """A user's operation: a function with a name."""
 
     def __init__(self, function: AnyFunction, name: str) -> None:
@@ -51,6 +53,7 @@ class CustomOperation:
         self._rules.operation = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        depends_on(self)
         low, derived = self._rules.low, self._rules.derived
         if low is not None and thread_state.autocast is not None:
             args, kwargs = map_tree(

@@ -141,3 +141,6 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 
 legacy = legacy_tensor
+
+
+NOT_REPLAYABLE = ("manual_seed", "get_autocast_dtype", "<lambda>", "set_autocast_dtype", "set_autocast_enabled")

@@ -61,8 +61,7 @@ class Recorder(Looks):
         # ---- numbers ----
         self._scalar_sources: dict[tuple[Trace, int], Source] = {}  # by the position in `trace.scalars`
         self._random = rng.get_state()  # before the call
-        self.starts: dict[int, int] = {}  # of random numbers: counter -> how many the call had drawn before
-        self.drawn_in_all = 0
+        self._draws = False
 
     def __enter__(self) -> Recorder:
         if thread_state.recorder is not self:  # modes are entered twice
@@ -165,13 +164,15 @@ class Recorder(Looks):
         elif source[0] != "given":
             self.refuse("a number that changes from call to call is looked at")
 
-    def numbers_drawn(self, start: int, count: int) -> tuple[Number, Number]:
-        """The seed and the offset of random numbers just reserved, as numbers that each replay sets."""
-        offset = self.starts.setdefault(start, self.drawn_in_all)
-        if offset == self.drawn_in_all:  # not for a second time, as checkpoint does
-            self.drawn_in_all += count
+    def numbers_drawn(self, start: int) -> tuple[Number, Number]:
+        """The seed and the start of random numbers just reserved, as numbers that each replay sets."""
+        self._draws = True
         seed = Number(signed(rng.initial_seed()), ("seed",), self)
-        return seed, Number(signed(start), ("draw", offset), self)
+        return seed, Number(signed(start), ("draw", start - self._random[1]), self)
+
+    def depends_on(self, thing: object) -> None:
+        """The call depends on the attributes of an object of the library, to which names of its code may not lead."""
+        self.guards.enter(thing, type(thing).__name__)
 
     @unwatched
     def optimizer_used(self, optimizer: Optimizer) -> None:
@@ -308,6 +309,13 @@ class Recorder(Looks):
             self.refuse("backward, after the call, is to ask Python (a hook or a custom Function)")
         if any(self.sources.source_of(leaf) is None for leaf in trace.variables.values()):
             self.refuse("backward, after the call, is to reach a leaf that the call made")
+
+    def draws(self) -> int | None:
+        """At the end of the call: how far it has moved the random numbers' counter; None if it has drawn none."""
+        (seed, start), (seed_now, end) = self._random, rng.get_state()
+        if seed_now != seed or end < start:
+            self.refuse("it sets the state of random numbers")
+        return end - start if self._draws else None
 
     def note_late_writes(self) -> None:
         """At the end of the call: attribute writes of values that were computed already to the programs that computed them."""

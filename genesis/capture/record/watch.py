@@ -101,7 +101,7 @@ class Watch:
             self._standard(frame, code)
         else:
             if origin != "user" and not is_replayable(code, frame.f_globals):
-                self._unmarked(frame, code)
+                self._unlisted(frame, code)
             if origin != "genesis" and self._away is None:
                 self._python(frame, code, origin)
         if origin != "genesis" and (code in self._unknown or not _TELLING.isdisjoint(code.co_names)):
@@ -228,7 +228,7 @@ class Watch:
         if origin == "user" and not _PRIVATE.isdisjoint(names):
             self._refuse(f"it reads {', '.join(sorted(_PRIVATE & names))}, which is a tensor's own affair")
 
-    def _unmarked(self, frame: FrameType, code: CodeType) -> None:
+    def _unlisted(self, frame: FrameType, code: CodeType) -> None:
         given = frame.f_locals
         owner = given.get("self")
         if type(owner) is Number:  # its class would be that of the number

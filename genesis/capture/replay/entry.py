@@ -42,12 +42,6 @@ Noted = tuple[Written, int, Change | None]  # the version of that memory, and th
 _device = attrgetter("memory.buffer.device")
 
 
-class _Commit:
-    """Whether a call's changes are committed; before that they can be undone."""
-
-    done = False
-
-
 class Entry:
     """A recorded call: `check` extracts the inputs of a call like it, `replay` does what that call would do.
 
@@ -72,7 +66,7 @@ class Entry:
         self._replays = 0
         self.strays = 0  # calls in which a value that Python reads differed
         self._optimizer_steps = recorder.steps
-        self._draws = recorder.drawn_in_all if recorder.starts else None
+        self._draws = recorder.draws()
         self.results = results
         states = recorder.states.values()
         self._cleared = [s.source for s in states if s.source and s.reads_gradient is False]
@@ -127,15 +121,15 @@ class Entry:
         """
         if self.results.former_gradients:
             leaves = self.results.with_former_gradients(leaves)
-        taken, commit = TakenSteps(), _Commit()
+        taken = TakenSteps()
         try:
             if not taken.take(self._optimizer_steps, self._draws):
                 raise Missed("the settings of an optimizer")
-            result = self._flushed(arrays, leaves, taken, commit)
+            result = self._flushed(arrays, leaves, taken)
         except BaseException as raised:
             self.strays += isinstance(raised, OtherValueError)
             # Once committed, tensors hold their new arrays, computed or pending: the steps count.
-            if not commit.done:
+            if not taken.done:
                 taken.take_back()
             raise
         self._replays += 1
@@ -180,7 +174,7 @@ class Entry:
             return None
         return taken.numbers(leaves, sources)
 
-    def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps, commit: _Commit) -> Any:
+    def _flushed(self, arrays: list[Array], leaves: Leaves, taken: TakenSteps) -> Any:
         """Recreate and flush the programs' traces in order."""
         values: dict[tuple[int, int], Array] = {}
         made: dict[int, Tensor] = {}
@@ -206,7 +200,7 @@ class Entry:
             former = [(tensor, tensor._grad) for tensor, _ in graded]
             try:
                 written, rises = [handles[write.output] for write in program.writes], [one.versions for one in program.writes]
-                assign(roots, written, rises, graded, commit)
+                assign(roots, written, rises, graded, taken)
                 flush(trace, program.task(handles, is_whole=position == self._pure))
                 if trace.lost:  # a signal handler has met the failure first
                     raise lost(trace)
@@ -217,14 +211,14 @@ class Entry:
                     for index in steps_not_taken(self._optimizer_steps, partial(_is_undone, new)):
                         taken.undo[index]()
                 else:
-                    commit.done = False  # nothing has happened
+                    taken.done = False  # nothing has happened
                     for tensor, gradient in former:
                         tensor._grad = gradient
                 _take_back(noted, new)
                 raise
         if self._pure > last:  # nothing to compute: gradients are views of former values, or None
             self._clear(leaves)
-            assign((), (), (), self._gradients(values, leaves, made), commit)
+            assign((), (), (), self._gradients(values, leaves, made), taken)
         return build(self.results.tree, values, leaves, made)
 
     def _clear(self, leaves: Leaves) -> None:

@@ -21,9 +21,11 @@ class TakenSteps:
 
     Attributes:
         undo: functions that undo each of them.
+        done: whether the call's changes are committed; before that they can be undone.
     """
 
     def __init__(self) -> None:
+        self.done = False
         self.undo: Undo = []
         self._settings: list[Settings] = []
         self._start: int | None = None

@@ -203,4 +203,4 @@ def _seen_outside(tensor: Tensor) -> Memory:
     return memory
 
 
-NOT_REPLAYABLE = ("data_ptr", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")
+NOT_REPLAYABLE = ("data_ptr", "is_shared", "__array_interface__", "__cuda_array_interface__", "__dlpack__", "__array__")

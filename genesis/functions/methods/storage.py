@@ -302,3 +302,6 @@ def hash_tensor(input: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool =
     wide = input.double() if input.is_floating_point() else input.long()
     axes = normalize_axes("hash_tensor", dim if isinstance(dim, int) else tuple(dim) or None, input.ndim)
     return call(OPERATIONS["bits_xor"], (wide, axes, keepdim))
+
+
+NOT_REPLAYABLE = ("is_set_to",)

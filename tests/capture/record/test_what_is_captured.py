@@ -189,7 +189,13 @@ WITHIN = {
     "func.vmap": lambda w, x: genesis.func.vmap(lambda a, b: a * b)(w, x).sum(),
     "attention": lambda w, x: F.scaled_dot_product_attention(
         w.view(1, 3, 1), x.view(1, 3, 1), x.view(1, 3, 1), dropout_p=0.5).sum(),
+    "fork_rng": lambda w, x: (w * x * drawn_aside() * genesis.rand(3)).sum(),
 }
+
+
+def drawn_aside():
+    with genesis.random.fork_rng():
+        return genesis.rand(5).sum()
 
 
 def autocasted(w, x):
