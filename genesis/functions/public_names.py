@@ -147,4 +147,4 @@ def _listed() -> list[str]:
 vars(ops).update(_own, __getattr__=_in_ops, __dir__=_listed)
 
 
-NOT_REPLAYABLE = ("register_function", "unregister_function", "_listed")
+NOT_REPLAYABLE = ("register_function", "unregister_function", "register_operation", "unregister_operation", "_listed")

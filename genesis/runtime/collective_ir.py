@@ -75,8 +75,7 @@ entry:
   %most = load i64, ptr %at
   %least.negative = load i64, ptr %at[1]
   %least = sub i64 0, %least.negative
-  %equal = icmp eq i64 %most, %least
-  unless %equal: ret i1 false
+  if i64 %most != %least: ret i1 false
   next %k
   ret i1 true
 }

@@ -25,7 +25,7 @@ CALLS = """
     x.layout == torch.strided
     x.layout in {torch.strided, torch.sparse_coo}, {x.layout: 1}[torch.strided], isinstance(x.T.layout, torch.layout)
     [__import__("copy").deepcopy(kind) is kind for kind in (x.layout, torch.sparse_csr, torch.channels_last)]
-    torch.zeros_like(x.to_sparse(), layout=torch.strided), torch.ones_like(x.to_sparse_csr(), layout=torch.strided).layout
+    torch.zeros_like(x.to_sparse(), layout=torch.strided), torch.ones_like(x.to_sparse(), layout=torch.strided)
     isinstance(torch.channels_last, torch.layout), isinstance(torch.strided, torch.memory_format)
     x.to(memory_format=torch.contiguous_format)
     torch.ones(1, 2, 3, 3).is_contiguous(memory_format=torch.channels_last)

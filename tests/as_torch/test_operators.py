@@ -146,3 +146,11 @@ def test_kernels_casts_and_libraries_of_ones_own():
             found[-1].append(str(made(x).dtype).split(".")[1])
         found[-1].append(of_library(lib, "Library")("door_tests_too", "FRAGMENT").define("same(Tensor x) -> Tensor"))
     assert found[0] == found[1]
+
+
+def test_a_compiled_call_sees_that_an_operation_has_another_kernel():
+    operation = look_up("torch.library", "custom_op")("door_tests::scaled", lambda x: x * 2, mutates_args=())
+    compiled = genesis.compile(lambda x: OPS.door_tests.scaled(x))
+    assert [compiled(genesis.ones(1)).item() for _ in range(3)] == [2, 2, 2] and compiled.entries[0].replays == 2
+    operation.register_kernel("cpu", lambda x: x * 5)
+    assert compiled(genesis.ones(1)).item() == 5

@@ -15,8 +15,8 @@ PACKAGES = {  # whole, but for modules that start processes, read files, take ti
     "genesis.ao": "quantization",
     "genesis.array_api": "",
     "genesis.as_torch.stand_ins":
-        "autograd backends benchmark benchmark_compare datapipes distributed distributed_run eval_frame export flop_counter hub "
-        "masked multiprocessing serialization tensorboard torch weak",
+        "autograd backends benchmark benchmark_compare datapipes distributed distributed_run eval_frame export flop_counter "
+        "hub masked multiprocessing serialization tensorboard torch weak",
     "genesis.distributions": "",
     "genesis.func": "",
     "genesis.functions": "draw_programs printing sequential_draws sequential_rejection",

@@ -51,8 +51,8 @@ define internal ptr @open_trace(ptr %objects, ptr %state) {
   %dtype = call ptr @PyList_GetItem(ptr %default.dtype, i64 0)
   %root = call ptr @PyDict_GetItemWithError(ptr %roots, ptr %dtype)
   get %running = _Critical.running of %critical
-  %is.first = icmp eq ptr %latest, null
-  unless ptr %weight == %zero and ptr %eager == %false and %is.first and ptr %root != null and ptr %running == %false: %python
+  if ptr %latest != null or ptr %root == null: %python
+  unless ptr %weight == %zero and ptr %eager == %false and ptr %running == %false: %python
   own %root
   %trace = call ptr @new_trace(ptr %objects, ptr %root)   ; a finalizer may clear the roots meanwhile
   drop %root
