@@ -9,14 +9,11 @@ LONGEST = 4096  # of a list of tensors: tokens lie on the stack
 KEY = with_words("""
 define internal void @disown_all(ptr %items, i64 %count) {
 entry:
-next:
-  %k = phi i64 [ %count, %entry ], [ %k.last, %drop ]
-  if i64 %k == 0: ret void
-drop:
-  %k.last = sub i64 %k, 1
-  %item = load ptr, ptr %items[%k.last]
+  for %k = 0 slt %count:
+  %item = load ptr, ptr %items[%k]
   drop %item
-  br label %next
+  next %k
+  ret void
 }
 
 ; The tuple of up to two objects and of items, whose references it takes.
