@@ -38,6 +38,9 @@ class Number:
     def __neg__(self) -> Number:
         return Number(operator.neg(self.value), ("result", operator.neg, self.source), self.recorder)
 
+    def __copy__(self) -> Number: return self
+    def __deepcopy__(self, memo: object) -> Number: return self
+
     def __reduce__(self) -> tuple[type, tuple[Any]]:
         return type(self.value), (self.fixed(),)
 

@@ -7,6 +7,7 @@ by a table (`replayable.py`).
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import inspect
@@ -104,7 +105,9 @@ class Watch:
                 self._unlisted(frame, code)
             if origin != "genesis" and self._away is None:
                 self._python(frame, code, origin)
-        if origin != "genesis" and (code in self._unknown or not _TELLING.isdisjoint(code.co_names)):
+        if origin != "genesis" and code not in _COPYING and (
+            code in self._unknown or not _TELLING.isdisjoint(code.co_names)
+        ):
             self._read_numbers(frame)  # last: before Python 3.13 each look at a frame's variables reads them anew
 
     def _asks(self, frame: FrameType, origin: str) -> None:
@@ -257,6 +260,7 @@ class Watch:
         return caller is not None and origin_of(caller) == "user"
 
 
+_COPYING = {copy.copy.__code__, copy.deepcopy.__code__}  # a copy of a number is the number
 _TELLING = {"type", "__class__"}  # code that checks types would tell a Number from a number
 _PRIVATE = {
     name for name in (*vars(Tensor), *Tensor.__annotations__)

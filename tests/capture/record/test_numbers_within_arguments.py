@@ -160,6 +160,15 @@ def test_code_that_asks_for_types_finds_numbers_in_what_was_given(make, dynamic)
     as_called(of_type, [lambda k=k: (make(k), 2.5 + k) for k in range(4)], dynamic)
 
 
+@WAYS
+def test_a_copy_of_a_number_is_the_number(dynamic):
+    def copies(given, number):
+        are_same = copy.copy(number) is number and copy.deepcopy(given)[0] is given[0]
+        return HALVES * (number if are_same else given[0])
+
+    as_called(copies, [lambda k=k: ([1.5 + k], 2.5 + k) for k in range(4)], dynamic)
+
+
 class Slot:
     """Something of the user's without a dict."""
 
