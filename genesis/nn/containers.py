@@ -308,7 +308,7 @@ class ParameterDict(_Named[Parameter]):
         if parameters is not None:
             self.update(parameters)
 
-    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
+    def update(self, parameters: ParameterDict | Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
         """Add parameters; they replace those of the same names. Those of a plain mapping are added in the order of names."""
         pairs, is_plain = dict(parameters).items(), isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
         for name, value in sorted(pairs) if is_plain else pairs:
@@ -356,5 +356,5 @@ class ParameterDict(_Named[Parameter]):
     def __or__(self, other: ParameterDict) -> ParameterDict: return self.copy().__ior__(other)
 
     def __ior__(self, other: ParameterDict | Mapping[str, Tensor]) -> Self:
-        self.update(other if isinstance(other, Mapping) else other.items())
+        self.update(other)
         return self

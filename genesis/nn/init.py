@@ -194,8 +194,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     slope = 0.01 if param is None else param
     gains = {
-        "linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75,
-        "leaky_relu": math.sqrt(2 / (1 + slope**2)),
+        "linear": 1.0, **{f"conv{kind}{axes}d": 1.0 for kind in ("", "_transpose") for axes in (1, 2, 3)}, "sigmoid": 1.0,
+        "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75, "leaky_relu": math.sqrt(2 / (1 + slope**2)),
     }
     if nonlinearity not in gains:
         raise ValueError(f"calculate_gain: no nonlinearity {nonlinearity!r}; want one of {', '.join(gains)}")

@@ -144,12 +144,9 @@ class _Lazy(LazyModuleMixin, Module):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         """Initialize for the state dict's sizes, and load it."""
         size = self._size_in({key.removeprefix(prefix): value for key, value in state_dict.items() if key.startswith(prefix)})
-        if size is None:
-            super()._load_from_state_dict(state_dict, prefix, *others)
-        else:
+        if size is not None and self.has_uninitialized_params():
             self._initialize(size)
-            self.__class__ = self.cls_to_become  # type: ignore[assignment]
-            self._load_from_state_dict(state_dict, prefix, *others)
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
 
 class LazyLinear(_Lazy, Linear, becomes=Linear):

@@ -204,16 +204,17 @@ def check_kind(table: str | None, name: str, value: object) -> None:
     raise TypeError(f"cannot assign {type(value).__name__} as {kind} {name!r}: want {want} or None")
 
 
-def check_name(module: Any, name: str, what: str, kind: type | None) -> None:
-    """Raise KeyError for a name that a path cannot contain, or one taken or reserved by an attribute of another kind.
+def register(module: Any, table: str, name: str, value: object, kind: type) -> None:
+    """`make_member` for a value of this kind, or None, under a name that no other attribute has.
 
-    TypeError for a name that is no text.
+    Raises TypeError for other values and names that are no text, KeyError for names that exist or that a path cannot contain.
     """
+    if not isinstance(value, kind | None):
+        check_kind(table, name, value)
     if not isinstance(name, str):
-        raise TypeError(f"{what} name is {name!r:.40}; want a str, one part of a path")
+        raise TypeError(f"a member's name is {name!r:.40}; want a str, one part of a path")
     if not name or "." in name:
-        raise KeyError(f"{what} name {name!r} is empty or has a '.'; want one part of a path")
-    there = vars(module).get(name)
-    reserved = there is None and any(name in getattr(module, table) for table in TABLES if table != f"_{what}s")
-    if reserved or (there is not None and not (kind is not None and isinstance(there, kind))):
+        raise KeyError(f"name {name!r} is empty or has a '.'; want one part of a path")
+    if name not in members_of(module, table).names and hasattr(module, name):
         raise KeyError(f"attribute {name!r} already exists")
+    make_member(module, table, name, value)

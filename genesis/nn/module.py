@@ -14,8 +14,8 @@ from genesis.nn.conversion import Convertible
 from genesis.nn.getattr_bases import base_for
 from genesis.nn.hooks import Hooked
 from genesis.nn.members import (
-    TABLES, Members, NonPersistent, check_kind, check_name, forget_member, is_set_by_class, make_member, make_tables,
-    members_of, pairs_of, table_of,
+    TABLES, Members, NonPersistent, check_kind, forget_member, is_set_by_class, make_member, make_tables, members_of,
+    pairs_of, register, table_of,
 )
 from genesis.nn.other_states import is_torch_state, take_older_state, take_torch_state
 from genesis.nn.parameter import Buffer, Parameter
@@ -119,10 +119,7 @@ class Module(Hooked, Convertible, Stateful):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register `param` as the attribute `name`; None reserves the name."""
-        check_name(self, name, "parameter", Parameter)
-        if not isinstance(param, Parameter | None):
-            raise TypeError(f"register_parameter: {name!r} is a {type(param).__name__}; want a Parameter or None")
-        make_member(self, "_parameters", name, param)
+        register(self, "_parameters", name, param, Parameter)
 
     def _hold_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Assign a layer's parameter; None reserves the name."""
@@ -133,19 +130,12 @@ class Module(Hooked, Convertible, Stateful):
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Register `tensor` as the attribute `name`: state that is not learned. It is in the state dict if `persistent`."""
-        buffers = members_of(self, "_buffers")
-        check_kind("_buffers", name, tensor)
-        if name not in buffers.names:
-            check_name(self, name, "buffer", None)
-        make_member(self, "_buffers", name, tensor)
-        buffers.names[name] = persistent
+        register(self, "_buffers", name, tensor, Tensor)
+        members_of(self, "_buffers").names[name] = persistent
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Register `module` as the attribute `name`; None reserves the name."""
-        check_name(self, name, "module", Module)
-        if not isinstance(module, Module | None):
-            raise TypeError(f"add_module: {name!r} is a {type(module).__name__}; want a Module or None")
-        make_member(self, "_modules", name, module)
+        register(self, "_modules", name, module, Module)
 
     register_module = add_module
 

@@ -106,7 +106,9 @@ def _with_last(x: Tensor, last: Tensor) -> Tensor:
 
 
 def _numbers(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask as numbers to add: -inf where it is True."""
+    """A mask as numbers to add: -inf where it is True. Raises ValueError, an AssertionError too, for integers."""
+    if mask.dtype is not bool_ and not mask.dtype.is_floating_point:
+        raise FormError(f"MultiheadAttention: a mask has dtype {mask.dtype.name}; want bools, True at hidden keys, or floats")
     return where(mask, float("-inf"), 0.0).to(like.dtype) if mask.dtype is bool_ else mask
 
 

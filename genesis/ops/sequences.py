@@ -36,6 +36,8 @@ def scaled_dot_product_attention(
         )
     if is_causal and attn_mask is not None:
         raise ValueError(f"{name}: is_causal is a mask already; want no attn_mask beside it")
+    if attn_mask is not None and attn_mask.dtype is not bool_ and attn_mask.dtype.category < 2:
+        raise TypeError(f"{name}: attn_mask has dtype {attn_mask.dtype.name}; want bools, True at seen keys, or floats to add")
     if enable_gqa:
         key, value = (_shared(name, query, v) for v in (key, value))
     below = ("n<=m", "k<=m") if is_causal else ("", "")

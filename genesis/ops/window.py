@@ -47,11 +47,19 @@ def windows(name: str, x: Value, sizes: Shape, strides: Shape, dilations: Shape)
     return view_node(x, window_layout(x.shape, sizes, strides, dilations, counts), name)
 
 
+def _cut(x: Value, axis: int, front: int, back: int) -> Value:
+    """`x` without the elements at both ends of an axis that negative paddings count."""
+    first, end = max(-front, 0), x.shape[axis] - max(-back, 0)
+    if end < first:
+        raise ValueError(f"pad: {(front, back)} cut more than the extent {x.shape[axis]}")
+    return slice_value(x, axis, first, end)
+
+
 def pad_value(x: Value, before: Shape, after: Shape, value: float = 0) -> Value:
     """`x` padded with `value` before and after along each of the last axes; negative widths cut."""
     lead = x.ndim - len(before)
     for axis, (first, last) in enumerate(zip(before, after, strict=True), lead):
-        x = slice_value(x, axis, max(-first, 0), x.shape[axis] - max(-last, 0))
+        x = _cut(x, axis, first, last)
     front, back = tuple(max(p, 0) for p in before), tuple(max(p, 0) for p in after)
     if not any(front) and not any(back):
         return x
@@ -93,9 +101,6 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
     if len(pads) % 2 or len(pads) > 2 * input.ndim:
         raise ValueError(f"pad: {pads} are {len(pads)} paddings; want two for each of at most {input.ndim} axes")
     before, after = pads[-2::-2], pads[-1::-2]
-    for extent, front, back in zip(input.shape[input.ndim - len(before) :], before, after, strict=True):
-        if extent + min(front, 0) + min(back, 0) < 0:
-            raise ValueError(f"pad: {(front, back)} cut more than the extent {extent}")
     if mode == "constant":
         return pad_value(input, before, after, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
@@ -108,14 +113,13 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 
 
 def _mirrored(x: Value, axis: int, front: int, back: int, mode: str) -> Value:
-    if mode == "replicate" and min(front, back) < 0 < max(front, back):  # the edge is repeated before it is cut
-        whole = _mirrored(x, axis, max(front, 0), max(back, 0), mode)
-        return slice_value(whole, axis, max(-front, 0), whole.shape[axis] - max(-back, 0))
-    x = slice_value(x, axis, max(-front, 0), x.shape[axis] - max(-back, 0))
+    if mode != "circular" and min(front, back) < 0 < max(front, back):  # the edge is repeated before it is cut
+        return _cut(_mirrored(x, axis, max(front, 0), max(back, 0), mode), axis, min(front, 0), min(back, 0))
+    x = _cut(x, axis, front, back)
     front, back, extent = max(front, 0), max(back, 0), x.shape[axis]
-    most = {"reflect": extent - 1, "circular": extent, "replicate": front + back if extent else 0}[mode]
+    most = {"reflect": max(extent - 1, 0), "circular": extent, "replicate": front + back if extent else 0}[mode]
     if max(front, back) > most:
-        raise ValueError(f"pad: {(front, back)} elements along axis {axis} of extent {extent}; want {max(most, 0)} at most")
+        raise ValueError(f"pad: {(front, back)} elements along axis {axis} of extent {extent}; want {most} at most")
     if mode == "reflect":
         ends = [slice_value(x, axis, 1, front + 1), slice_value(x, axis, extent - 1 - back, extent - 1)]
         first, last = [flip_value(e, axis) for e in ends]

@@ -178,6 +178,11 @@ class CompositeTensor(Tensor, Described):
         """The same elements, without a derivation."""
         return self.with_elements(self.derived_part.detach())
 
+    def detach_(self) -> Self:
+        """Drop its derivation; returns the tensor."""
+        vars(self)[self.parts[0]] = self.derived_part.detach()
+        return self
+
     data = property(lambda self: self.detach(), lambda self, value: self.moved_to(value))
 
     def retain_grad(self) -> None:

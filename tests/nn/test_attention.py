@@ -174,6 +174,16 @@ def test_what_does_not_fit_is_refused(build, message):
         build(genesis.ones(2, 3, 8), genesis.ones(2, 5, 8))
 
 
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_masks_of_integers_are_refused(lib):
+    x, layer = lib.ones(2, 4, 8), lib.nn.TransformerEncoderLayer(8, 2, batch_first=True)
+    for masks in ({"src_key_padding_mask": lib.ones(2, 4, dtype=lib.uint8)}, {"src_mask": lib.ones(4, 4, dtype=lib.int64)}):
+        with pytest.raises(AssertionError):
+            layer(x, **masks)
+    with pytest.raises(RuntimeError):
+        lib.nn.functional.scaled_dot_product_attention(x, x, x, lib.ones(4, 4, dtype=lib.uint8))
+
+
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 1, 2, 3), (1, 0, 2, 3), (0, 1, 3, 2)], ids=str)
 @pytest.mark.parametrize("settings", [{}, {"is_causal": True}, {"mask": True}, {"dropout_p": 1e-30}], ids=str)
 def test_results_lie_in_memory_as_queries_do_as_in_torch(order, settings):

@@ -13,6 +13,12 @@ from tests.tolerances import assert_close
 init = nn.init
 
 
+@pytest.mark.parametrize("name", [
+    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose3d", "sigmoid", "tanh", "relu", "selu", "leaky_relu"])
+def test_gains_are_torchs(name):
+    assert init.calculate_gain(name) == torch.nn.init.calculate_gain(name)
+
+
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 4), (6, 2, 3)])
 def test_orthogonal_weights_have_orthonormal_rows_or_columns(shape):
     weight = init.orthogonal_(genesis.empty(shape, dtype=genesis.float64), gain=2.0).numpy().reshape(shape[0], -1) / 2

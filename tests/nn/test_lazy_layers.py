@@ -88,6 +88,19 @@ def test_what_has_no_shape_is_as_pytorchs(name):
 
 
 @pytest.mark.parametrize("lib", [genesis, torch])
+@pytest.mark.parametrize(("kind", "shape"), [("Linear", (1, 4)), ("BatchNorm1d", (2, 4)), ("Conv1d", (1, 4, 3))])
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+def test_a_layer_that_has_loaded_its_size_stays_lazy_until_it_is_called(lib, kind, shape):
+    arguments = {"Linear": (2,), "BatchNorm1d": (), "Conv1d": (2, 1)}[kind]
+    whole, lazy = getattr(lib.nn, kind)(4, *arguments), getattr(lib.nn, f"Lazy{kind}")(*arguments)
+    for _ in range(2):
+        lazy.load_state_dict(whole.state_dict())
+        assert not lazy.has_uninitialized_params() and type(lazy).__name__ == f"Lazy{kind}"
+    lazy(lib.ones(shape))
+    assert type(lazy) is getattr(lib.nn, kind)
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
 @pytest.mark.filterwarnings("ignore:Lazy modules")
 def test_hooks_attributes_and_parameters_stay_when_a_layer_gets_its_size(lib):
     lazy, seen = lib.nn.LazyLinear(2).eval(), []

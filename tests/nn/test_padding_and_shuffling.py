@@ -61,3 +61,18 @@ def test_a_mode_that_needs_no_value_takes_0_alone(value):
         except (RuntimeError, AssertionError):
             shown.append("refused")
     assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate"])
+@pytest.mark.parametrize("pads", [(3, -7), (-7, 3), (4, -6), (-1, 3), (3, -3), (-2, -4)], ids=str)
+def test_paddings_that_cut_take_away_what_the_others_add_but_for_constants(mode, pads):
+    found = []
+    for library in (genesis, torch):
+        x = library.arange(5.0, requires_grad=True)
+        try:
+            y = library.nn.functional.pad(x.reshape(1, 1, 5), pads, mode)
+            (y * y).sum().backward()
+            found.append((y.tolist(), x.grad.tolist()))
+        except RuntimeError:
+            found.append("refused")
+    assert found[0] == found[1]

@@ -87,6 +87,16 @@ def test_a_name_that_none_reserves_takes_no_other_kind(library):
 
 
 @BOTH
+@pytest.mark.parametrize("kind", ["parameter", "buffer", "module"])
+def test_a_member_takes_no_name_of_a_method_or_plain_attribute(library, kind):
+    net = library.nn.Module()
+    net.plain = None
+    for name in ("type", "forward", "training", "plain"):
+        with pytest.raises(KeyError, match=f"attribute '{name}' already exists"):
+            getattr(net, f"register_{kind}")(name, None)
+
+
+@BOTH
 def test_an_attribute_changes_its_kind(library):
     nn = library.nn
     net = nn.Module()

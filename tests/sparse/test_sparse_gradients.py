@@ -106,6 +106,17 @@ def test_other_optimizers_refuse_them(name):
     assert not optimizer.state[table]["step"]
 
 
+@pytest.mark.parametrize("library", [genesis, torch])
+def test_zeroed_gradients_are_empty_and_are_added_to(library):
+    layer = library.nn.Embedding(7, 3, sparse=True)
+    for step in range(2):
+        layer(library.tensor([4, 1])).sum().backward()
+        assert layer.weight.grad.to_dense().sum().item() == 6
+        seen = layer.weight.grad
+        layer.zero_grad(set_to_none=False)
+        assert seen is layer.weight.grad and seen.is_sparse and seen._nnz() == 0 and not seen.requires_grad
+
+
 def test_what_has_no_meaning_for_them_is_refused():
     table, places = genesis.tensor(TABLE, requires_grad=True), genesis.tensor([4])
     nn.functional.embedding(places, table, sparse=True).sum().backward()

@@ -154,6 +154,7 @@ def _loader_like(loader: Any) -> DataLoader:
         loader.dataset, None, sampler=loader._index_sampler, num_workers=workers, collate_fn=loader.collate_fn,
         timeout=loader.timeout, worker_init_fn=loader.worker_init_fn, generator=loader.generator,
         multiprocessing_context=loader.multiprocessing_context, prefetch_factor=loader.prefetch_factor if workers else None)
-    made._iterable, made._auto_collation = loader._dataset_kind == _DatasetKind.Iterable, loader._auto_collation
-    made.batch_size, made.drop_last = getattr(loader, "batch_size", None), loader.drop_last
+    vars(made).update(
+        _iterable=loader._dataset_kind == _DatasetKind.Iterable, _auto_collation=loader._auto_collation,
+        batch_size=getattr(loader, "batch_size", None), drop_last=loader.drop_last)
     return made

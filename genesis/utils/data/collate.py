@@ -43,7 +43,7 @@ def collate(batch: Sequence[Tree], *, collate_fn_map: Kinds | None = None) -> Tr
     if function is not None:
         return function(batch, collate_fn_map=collate_fn_map)
     kind: Any = list
-    if isinstance(first, list | tuple):
+    if isinstance(first, Sequence):
         kind = tuple  # strings of sequences form tuples, those of dicts lists
         if any(len(sample) != len(first) for sample in batch):
             raise ArgumentError(f"default_collate: samples have {sorted({len(s) for s in batch})} parts; want as many in each")
@@ -83,8 +83,8 @@ def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Kinds | None = None)
 
 Kinds = dict[Any, Callable[..., Any]]
 default_collate_fn_map: Kinds = {  # users may add classes
-    Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn, np.generic: collate_numpy_array_fn, int: collate_int_fn,
-    float: collate_float_fn, str: collate_str_fn, bytes: collate_str_fn,
+    Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn, str: collate_str_fn, bytes: collate_str_fn,
+    np.generic: collate_numpy_array_fn, int: collate_int_fn, float: collate_float_fn,
 }
 
 
@@ -113,8 +113,9 @@ def _by_parts(first: Tree, part: Callable[[AnyFunction], Tree], name: str) -> Tr
         return result
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*[part(lambda sample, i=i: sample[i]) for i in range(len(first))])  # type: ignore[misc]
-    if isinstance(first, list | tuple):
-        return [part(lambda sample, i=i: sample[i]) for i in range(len(first))]  # type: ignore[misc]
+    if isinstance(first, Sequence) and not isinstance(first, str | bytes):
+        parts = [part(lambda sample, i=i: sample[i]) for i in range(len(first))]  # type: ignore[misc]
+        return parts if isinstance(first, list | tuple | range) else type(first)(parts)  # type: ignore[call-arg]
     if dataclasses.is_dataclass(first) and not isinstance(first, type):
         fields = [field.name for field in dataclasses.fields(first) if field.init]
         return dataclasses.replace(first, **{f: part(lambda sample, f=f: getattr(sample, f)) for f in fields})  # type: ignore[misc]

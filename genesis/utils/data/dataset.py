@@ -47,6 +47,9 @@ class IterableDataset(Dataset[Sample]):
     def __iter__(self) -> Iterator[Sample]:
         raise NotImplementedError(f"{type(self).__name__}: an iterable dataset wants a method __iter__()")
 
+    def __add__(self, other: Any) -> ChainDataset[Sample]:  # type: ignore[override]
+        return ChainDataset([self, other])
+
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """The rows of tensors: sample i is (t[i], ..). Raises ValueError if the first extents differ.
@@ -75,7 +78,9 @@ class Subset(Dataset[Sample]):
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index: int) -> Sample: return self.dataset[self.indices[index]]
+    def __getitem__(self, index: Any) -> Sample:
+        return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
+
     def __len__(self) -> int: return len(self.indices)
 
 

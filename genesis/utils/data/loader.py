@@ -7,6 +7,7 @@ import itertools
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from types import GenericAlias
 from typing import Any, ClassVar
@@ -53,13 +54,8 @@ class Fetching:
         return self._at_positions if self.is_batched else lambda position: self.collate_fn(self.dataset[position])
 
     def fetched(self, tasks: Iterator[Task]) -> Iterator[Batch]:
-        """The batches of `tasks`, fetched lazily."""
-        fetch = self.opened()
-        for task in tasks:
-            batch = fetch(task)
-            if batch is END:
-                return
-            yield batch
+        """The batches of `tasks`, fetched lazily; an error does not end them."""
+        return itertools.takewhile(lambda batch: batch is not END, _each(self.opened(), tasks))
 
     def _at_positions(self, positions: Sequence[int]) -> Batch:
         dataset, collate = self.dataset, self.collate_fn
@@ -137,8 +133,14 @@ class DataLoader:
         self.persistent_workers, self.in_order = persistent_workers, in_order
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = (prefetch_factor or 2) if num_workers else None
-        self._kept: tuple[int, list[Worker]] = 0, []  # (process id of their owner, workers between two passes)
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
+        self._kept: tuple[int, list[Worker]] = 0, []  # (process id of their owner, workers between two passes)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        fixed = "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"
+        if name in fixed and "_kept" in vars(self):
+            raise ValueError(f"{type(self).__name__}: {name} cannot change, as samplers know it; want another loader")
+        super().__setattr__(name, value)
 
     @property
     def _auto_collation(self) -> bool:
@@ -160,7 +162,7 @@ class DataLoader:
             return fetching.fetched(tasks)
         ahead, timeout = self.prefetch_factor or 2, self.timeout or None
         if not self.persistent_workers:
-            return prefetched(tasks, self._started(fetching), ahead, timeout)
+            return _each(Future.result, prefetched(tasks, self._started(fetching), ahead, timeout))
         process, workers = self._kept
         self._kept = 0, []  # a second pass at the same time has workers of its own
         if process != os.getpid() or not all([worker.is_alive() for worker in workers]):
@@ -168,10 +170,10 @@ class DataLoader:
             weakref.finalize(self, end, workers)
         batches = self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True), (os.getpid(), workers))
         next(batches)  # it has begun, so its end gives the workers back even if no batch is taken
-        return batches
+        return _each(Future.result, batches)
 
-    def _held_by(self, batches: Iterator[Batch], kept: tuple[int, list[Worker]]) -> Iterator[Batch]:
-        """None, then the batches, after which the workers wait for another pass; the loader lives as long as the iterator."""
+    def _held_by(self, batches: Iterator[Any], kept: tuple[int, list[Worker]]) -> Iterator[Any]:
+        """None, then the batches' futures, after which the workers wait for another pass; the loader lives as long as these."""
         try:
             yield None
             yield from batches
@@ -199,6 +201,17 @@ class DataLoader:
         if self.batch_size is None:
             return count
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+def _each(outcome: Callable[[Any], Batch], items: Iterator[Any]) -> Iterator[Batch]:
+    """The outcome of each item. An error does not end them, and a StopIteration, which would, is a RuntimeError."""
+    def checked(item: Any) -> Batch:
+        try:
+            return outcome(item)
+        except StopIteration as problem:
+            raise RuntimeError("DataLoader: fetching a batch raised StopIteration, which is no end of the data") from problem
+
+    return map(checked, items)
 
 
 def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:

@@ -173,10 +173,11 @@ class WeightedRandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         if Generator.in_pytorchs_order:
             weights = from_data(self.weights)
-            return iter(multinomial(weights, self.num_samples, self.replacement, generator=self.generator).tolist())
-        shares = self.weights / self.weights.sum()
-        drawn = _numbers(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
-        return iter(drawn.tolist())
+            drawn: Any = multinomial(weights, self.num_samples, self.replacement, generator=self.generator)
+        else:
+            shares = self.weights / self.weights.sum()
+            drawn = _numbers(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
+        yield from drawn.tolist()
 
     def __len__(self) -> int:
         return self.num_samples

@@ -121,30 +121,28 @@ def end(workers: Sequence[Worker]) -> None:
 
 def prefetched(
     tasks: Iterator[Task], workers: Sequence[Worker], ahead: int, timeout: float | None, keep: bool = False
-) -> Iterator[Batch]:
-    """The results of `tasks` in order, computed by the workers, each at most `ahead` tasks in advance.
+) -> Iterator[Future[Batch]]:
+    """The done futures of `tasks` in order, computed by the workers, each at most `ahead` tasks in advance.
 
-    A worker's exception is raised here, with the worker's traceback. When the loop ends, for any reason, the workers end too,
-    or, if they are to be kept, wait for the tasks of another pass.
+    When the loop ends, for any reason, the workers end too, or, if they are to be kept, wait for the tasks of another pass.
     """
     pending: deque[tuple[Worker, Future[Batch]]] = deque()
     try:
         for worker, task in zip(itertools.cycle(workers), itertools.islice(tasks, ahead * len(workers))):
             pending.append((worker, worker.submit(task)))
         while pending:
-            worker, future = pending.popleft()
+            worker, future = pending[0]
             try:
-                result = future.result(timeout)
+                has_ended = future.exception(timeout) is None and future.result() is END
             except TimeoutError:
-                if future.done():
-                    raise
                 raise RuntimeError(f"DataLoader: a worker took longer than timeout={timeout} s for a batch") from None
-            if result is END:
+            del future  # do not keep the batch alive after the consumer has it
+            if has_ended:
+                pending.popleft()
                 continue
             for task in itertools.islice(tasks, 1):
                 pending.append((worker, worker.submit(task)))
-            del future
-            yield result
+            yield pending.popleft()[1]
     finally:
         for _, future in pending:
             future.cancel()

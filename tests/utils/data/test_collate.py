@@ -1,6 +1,6 @@
 """Collating: structures, types and dtypes as torch's."""
 
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -30,7 +30,7 @@ def same(ours, theirs):
         assert type(ours) is type(theirs) and list(ours) == list(theirs)
         for key in theirs:
             same(ours[key], theirs[key])
-    elif isinstance(theirs, list | tuple):
+    elif isinstance(theirs, list | tuple | deque):
         assert type(ours) is type(theirs) and len(ours) == len(theirs)
         for a, b in zip(ours, theirs, strict=True):
             same(a, b)
@@ -45,6 +45,7 @@ SAMPLES = {
     "lists": [[1, 2], [3, 4]], "named": [Point(1, 2.0), Point(3, 4.0)],
     "dicts": [{"x": 1, "y": [1, 2]}, {"x": 2, "y": [3, 4]}], "ordered": [OrderedDict(b=1, a=2), OrderedDict(b=3, a=4)],
     "defaults": [defaultdict(int, a=1), defaultdict(int, a=2)], "nested": [(Point(1, (2, 3)), {"z": 0.5})] * 3,
+    "ranges": [range(2), range(3, 5)], "strings of numpy": [np.str_("a"), np.str_("b")], "queues": [deque([1, "a"])] * 2,
 }
 
 

@@ -31,9 +31,32 @@ def test_concatenation_refuses_what_has_no_positions():
         with pytest.raises(IndexError, match=f"index {index} is out of range for 2 samples"):
             joined[index]
     with pytest.raises(TypeError, match="no positions"):
-        data.IterableDataset() + data.Dataset()
+        data.Dataset() + data.IterableDataset()
     with pytest.raises(ValueError, match="one dataset at least"):
         data.ConcatDataset([])
+
+
+@pytest.mark.parametrize("lib", [data, torch.utils.data])
+def test_streams_are_added_and_subsets_take_slices_and_lists(lib):
+    class Stream(lib.IterableDataset):
+        def __iter__(self):
+            yield from (1, 2)
+
+    assert list(Stream() + Stream() + Stream()) == [1, 2] * 3
+    rows = lib.Subset(lib.Subset(np.arange(10), [9, 2, 5, 0]), [3, 0, 2])
+    assert rows[:2].tolist() == [0, 9] and rows[[2, 0]].tolist() == [5, 0] and rows[1] == 9
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+@pytest.mark.parametrize("sampler", [
+    lambda data: data.WeightedRandomSampler([1.0, 2.0, 3.0], 3, replacement=False), lambda data: data.RandomSampler(range(9)),
+    lambda data: data.SubsetRandomSampler(range(9)), lambda data: data.RandomSampler(range(9), replacement=True)])
+def test_samplers_draw_when_the_first_position_is_taken(sampler, lib):
+    drawn = sampler(lib.utils.data)
+    lib.manual_seed(3)
+    expected, begun = list(drawn), iter(drawn)
+    lib.manual_seed(3)
+    assert list(begun) == expected
 
 
 @pytest.mark.parametrize("lengths", [[7, 3], [0.55, 0.25, 0.2], [1.0], [10, 0], [0.5, 0.5]])

@@ -185,7 +185,7 @@ def test_workers_are_only_so_far_ahead():
     next(batches)
     time.sleep(0.05)
     assert 1 <= len(fetched) <= 7
-    batches.close()
+    del batches
 
 
 def test_workers_know_who_they_are():
@@ -218,6 +218,29 @@ def test_an_error_comes_up_in_the_loop_with_the_line_that_raised_it(workers):
     frames = [(f.name, f.line) for f in traceback.extract_tb(caught.value.__traceback__)]
     assert frames[0][0] == test_an_error_comes_up_in_the_loop_with_the_line_that_raised_it.__name__
     assert frames[-1] == ("__getitem__", 'raise LookupError("sample 5 is broken")')
+
+
+@pytest.mark.parametrize(("lib", "workers"), [(torch.utils.data, 0), (data, 0), (data, 1), (data, 3)])
+def test_an_error_in_a_batch_does_not_end_the_pass(lib, workers):
+    batches, seen = iter(lib.DataLoader(Failing(), 2, num_workers=workers)), []
+    while True:
+        try:
+            seen.append(next(batches).tolist())
+        except LookupError:
+            seen.append("broken")
+        except StopIteration:
+            break
+    assert seen == [[0, 1], [4, 9], "broken", [36, 49], [64, 81]]
+
+
+def test_what_samplers_know_cannot_be_assigned():
+    for lib in (data, torch.utils.data):
+        loader = lib.DataLoader(Squares())
+        for name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
+            with pytest.raises(ValueError, match=name):
+                setattr(loader, name, 3)
+        loader.collate_fn = list
+        assert next(iter(loader)) == [0]
 
 
 @WORKERS
