@@ -18,7 +18,7 @@ from genesis.utils.data.collate import default_collate, default_convert, gathere
 from genesis.utils.data.dataset import IterableDataset
 from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, seed_of
 from genesis.utils.data.workers import (
-    END, Batch, Context, Fetch, ProcessWorker, Task, ThreadWorker, Worker, WorkerInfo, end, get_worker_info, here, prefetched,
+    END, NEXT_PASS, Batch, Context, Fetch, ProcessWorker, Task, ThreadWorker, Worker, WorkerInfo, end, get_worker_info, here, prefetched,
 )
 
 
@@ -160,28 +160,25 @@ class DataLoader:
         if not self.num_workers:
             seed_of(self.generator)  # drawn even without workers, as in PyTorch
             return fetching.fetched(tasks)
-        ahead, timeout = self.prefetch_factor or 2, self.timeout or None
-        if not self.persistent_workers:
-            return _each(Future.result, prefetched(tasks, self._started(fetching), ahead, timeout))
         process, workers = self._kept
         self._kept = 0, []  # a second pass at the same time has workers of its own
         if process != os.getpid() or not all([worker.is_alive() for worker in workers]):
             workers = self._started(fetching)
-            weakref.finalize(self, end, workers)
-        batches = self._held_by(prefetched(tasks, workers, ahead, timeout, keep=True), (os.getpid(), workers))
-        next(batches)  # it has begun, so its end gives the workers back even if no batch is taken
-        return _each(Future.result, batches)
+            if self.persistent_workers:
+                weakref.finalize(self, end, workers)
+        release = functools.partial(self._keep, os.getpid()) if self.persistent_workers else end
+        futures = prefetched(tasks, workers, self.prefetch_factor or 2, self.timeout or None, release)
+        next(futures)  # it has begun, so its end releases the workers even if no batch is taken
+        return _each(Future.result, futures)
 
-    def _held_by(self, batches: Iterator[Any], kept: tuple[int, list[Worker]]) -> Iterator[Any]:
-        """None, then the batches' futures, after which the workers wait for another pass; the loader lives as long as these."""
-        try:
-            yield None
-            yield from batches
-        finally:
-            if self._kept[1]:
-                end(kept[1])
-            else:
-                self._kept = kept
+    def _keep(self, process: int, workers: list[Worker]) -> None:
+        """Let workers wait for another pass, unless others do."""
+        if self._kept[1]:
+            end(workers)
+        else:
+            for worker in workers:
+                worker.submit(NEXT_PASS)
+            self._kept = process, workers
 
     def _started(self, fetching: Fetching) -> list[Worker]:
         base = seed_of(self.generator)

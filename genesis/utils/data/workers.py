@@ -120,14 +120,15 @@ def end(workers: Sequence[Worker]) -> None:
 
 
 def prefetched(
-    tasks: Iterator[Task], workers: Sequence[Worker], ahead: int, timeout: float | None, keep: bool = False
-) -> Iterator[Future[Batch]]:
-    """The done futures of `tasks` in order, computed by the workers, each at most `ahead` tasks in advance.
+    tasks: Iterator[Task], workers: list[Worker], ahead: int, timeout: float | None, release: Callable[[list[Worker]], None]
+) -> Iterator[Any]:
+    """None, then the done futures of `tasks` in order, computed by the workers, each at most `ahead` tasks in advance.
 
-    When the loop ends, for any reason, the workers end too, or, if they are to be kept, wait for the tasks of another pass.
+    When the loop ends, for any reason, the workers are released.
     """
     pending: deque[tuple[Worker, Future[Batch]]] = deque()
     try:
+        yield None
         for worker, task in zip(itertools.cycle(workers), itertools.islice(tasks, ahead * len(workers))):
             pending.append((worker, worker.submit(task)))
         while pending:
@@ -146,11 +147,7 @@ def prefetched(
     finally:
         for _, future in pending:
             future.cancel()
-        if keep:
-            for worker in workers:
-                worker.submit(NEXT_PASS)
-        else:
-            end(workers)
+        release(workers)
 
 
 Context = Any  # a context of `multiprocessing`, or the name of a start method

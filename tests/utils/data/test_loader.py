@@ -264,6 +264,7 @@ def test_a_worker_that_cannot_begin_says_why():
 def test_leaving_the_loop_ends_the_workers():
     for _ in data.DataLoader(Squares(1000), num_workers=3):
         break
+    iter(data.DataLoader(Squares(1000), num_workers=3))
 
 
 def test_a_slow_worker_meets_the_timeout():
