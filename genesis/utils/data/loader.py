@@ -18,7 +18,8 @@ from genesis.utils.data.collate import default_collate, default_convert, gathere
 from genesis.utils.data.dataset import IterableDataset
 from genesis.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, seed_of
 from genesis.utils.data.workers import (
-    END, NEXT_PASS, Batch, Context, Fetch, ProcessWorker, Task, ThreadWorker, Worker, WorkerInfo, end, get_worker_info, here, prefetched,
+    END, NEXT_PASS, Batch, Context, Fetch, ProcessWorker, Task, ThreadWorker, Worker, WorkerInfo, end, get_worker_info, here,
+    prefetched,
 )
 
 
