@@ -109,7 +109,7 @@ def test_other_optimizers_refuse_them(name):
 @pytest.mark.parametrize("library", [genesis, torch])
 def test_zeroed_gradients_are_empty_and_are_added_to(library):
     layer = library.nn.Embedding(7, 3, sparse=True)
-    for step in range(2):
+    for _ in range(2):
         layer(library.tensor([4, 1])).sum().backward()
         assert layer.weight.grad.to_dense().sum().item() == 6
         seen = layer.weight.grad
