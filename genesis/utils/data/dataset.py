@@ -79,7 +79,8 @@ class Subset(Dataset[Sample]):
         self.indices = indices
 
     def __getitem__(self, index: Any) -> Sample:
-        return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
+        chosen: Any = [self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]
+        return self.dataset[chosen]
 
     def __len__(self) -> int: return len(self.indices)
 
