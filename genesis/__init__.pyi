@@ -57,9 +57,7 @@ from genesis.functions.methods.inspection import (
     is_floating_point as is_floating_point, is_inference as is_inference, is_same_size as is_same_size, is_signed as is_signed,
     numel as numel,
 )
-from genesis.functions.methods.rarer_names import (
-    apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
-)
+from genesis.functions.methods.rarer_names import apply_ as apply_, float_power_ as float_power_, map2_ as map2_, map_ as map_
 from genesis.functions.methods.shaping import broadcast_to as broadcast_to, movedim as movedim, ravel as ravel, t as t
 from genesis.functions.methods.sharing import share_memory_ as share_memory_
 from genesis.functions.methods.storage import hash_tensor as hash_tensor, set_ as set_
@@ -152,12 +150,12 @@ from genesis.ops import (
     cosine_similarity as cosine_similarity, count_nonzero as count_nonzero, cov as cov, cross as cross,
     cross_entropy as cross_entropy, cummax as cummax, cummin as cummin, cumprod as cumprod, cumprod_ as cumprod_,
     cumsum as cumsum, cumsum_ as cumsum_, cumulative_trapezoid as cumulative_trapezoid, deg2rad as deg2rad,
-    deg2rad_ as deg2rad_, det as det, detach as detach, diag as diag, diag_embed as diag_embed, diagflat as diagflat,
-    diagonal as diagonal, diagonal_copy as diagonal_copy, diagonal_scatter as diagonal_scatter, diff as diff,
-    digamma as digamma, digamma_ as digamma_, dist as dist, div as div, div_ as div_, divide_ as divide_, dot as dot,
-    dropout as dropout, dropout1d as dropout1d, dropout2d as dropout2d, dropout3d as dropout3d, dstack as dstack, eigh as eigh,
-    eigvalsh as eigvalsh, einsum as einsum, elu as elu, entr as entr, eq as eq, eq_ as eq_, erf as erf, erf_ as erf_,
-    erfc as erfc, erfc_ as erfc_, erfcx as erfcx, erfinv as erfinv, erfinv_ as erfinv_, exp as exp, exp2 as exp2,
+    deg2rad_ as deg2rad_, det as det, detach as detach, detach_copy as detach_copy, diag as diag, diag_embed as diag_embed,
+    diagflat as diagflat, diagonal as diagonal, diagonal_copy as diagonal_copy, diagonal_scatter as diagonal_scatter,
+    diff as diff, digamma as digamma, digamma_ as digamma_, dist as dist, div as div, div_ as div_, divide_ as divide_,
+    dot as dot, dropout as dropout, dropout1d as dropout1d, dropout2d as dropout2d, dropout3d as dropout3d, dstack as dstack,
+    eigh as eigh, eigvalsh as eigvalsh, einsum as einsum, elu as elu, entr as entr, eq as eq, eq_ as eq_, erf as erf,
+    erf_ as erf_, erfc as erfc, erfc_ as erfc_, erfcx as erfcx, erfinv as erfinv, erfinv_ as erfinv_, exp as exp, exp2 as exp2,
     exp2_ as exp2_, exp_ as exp_, expand as expand, expand_copy as expand_copy, expm1 as expm1, expm1_ as expm1_,
     feature_alpha_dropout as feature_alpha_dropout, fill as fill, fix_ as fix_, flatten as flatten, flip as flip,
     fliplr as fliplr, flipud as flipud, float_power as float_power, floor as floor, floor_ as floor_,

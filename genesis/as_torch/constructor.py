@@ -19,6 +19,8 @@ from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, note_result_c
 from genesis.tensor.size import Size
 from genesis.tensor.views import detach
 
+_CONTENT = int | float | np.number | list | tuple | range | np.ndarray | None
+
 
 def take_sizes() -> None:
     """Give Tensor PyTorch's constructor: numbers are sizes, data becomes the default float, a tensor's storage is shared."""
@@ -30,7 +32,7 @@ def take_sizes() -> None:
             shared = detach(first)
             attributes_of(self).update({name: value for name, value in attributes_of(shared).items() if name in INTERNAL})
             self._requires_grad = bool(options.get("requires_grad"))
-        elif options.keys() - {"device"} or not isinstance(first, int | np.integer | list | tuple | range | np.ndarray | None):
+        elif options.keys() - {"device"} or not isinstance(first, _CONTENT):
             plain(self, *content, **options)  # arguments of `genesis.Tensor` that PyTorch's lacks
         else:
             result = legacy_tensor(get_default_dtype(), *content, **options)

@@ -40,7 +40,7 @@ def _copying(name: str) -> AnyFunction:
 
 for _name in (
     "as_strided", "diagonal", "expand", "permute", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-    "split_with_sizes", "split", "select", "slice",
+    "split_with_sizes", "split", "select", "slice", "detach",
 ):
     FUNCTIONS[f"{_name}_copy"] = _copying(_name)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from genesis.functions.overrides import overridable
-from genesis.functions.ranges import arange
 from genesis.ir.dtypes import get_default_dtype
 from genesis.ir.errors import ArgumentError
 from genesis.ir.shapes import normalize_axis
@@ -33,7 +33,7 @@ def gradient(
     listed = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = [normalize_axis("gradient", d, input.ndim) for d in listed]
     spacing = 1 if spacing is None else spacing
-    steps = [spacing] * len(axes) if isinstance(spacing, int | float) else list(spacing)
+    steps = [*spacing] if isinstance(spacing, list | tuple) else [spacing] * len(axes)
     if len({*axes}) < len(axes):
         raise ArgumentError(f"gradient: dim {listed} names an axis more than once")
     if edge_order not in (1, 2) or len(steps) != len(axes):
@@ -43,34 +43,31 @@ def gradient(
     return tuple([_along(x, axis, step, edge_order) for axis, step in zip(axes, steps, strict=True)])
 
 
-def _along(x: Tensor, axis: int, step: float | Tensor, edge_order: int) -> Tensor:
+def _along(x: Tensor, axis: int, step: Any, edge_order: int) -> Any:
     extent = x.shape[axis]
     if extent <= edge_order:
         raise ArgumentError(f"gradient: axis {axis} has extent {extent}; want {edge_order + 1} at least")
-    points = step if isinstance(step, Tensor) else arange(extent, dtype=x.dtype, device=x.device) * float(step)
-    if points.shape != (extent,):
-        raise ArgumentError(f"gradient: the coordinates along axis {axis} have shape {points.shape}; want ({extent},)")
-    gaps = points.narrow(0, 1, extent - 1) - points.narrow(0, 0, extent - 1)
-    gaps = gaps.reshape(*[-1 if a == axis else 1 for a in range(x.ndim)])
-    slopes = (x.narrow(axis, 1, extent - 1) - x.narrow(axis, 0, extent - 1)) / gaps
+    shape = tuple(getattr(step, "shape", ()))
+    if shape not in ((), (extent,)):
+        raise ArgumentError(f"gradient: the coordinates along axis {axis} have shape {shape}; want ({extent},)")
+    gaps = step.diff().reshape(*[-1 if a == axis else 1 for a in range(x.ndim)]) if shape else step
 
-    def at(values: Tensor, start: int, count: int = 1) -> Tensor:
-        return values.narrow(axis, start, count)
+    def at(values: Any, start: int, count: int = 1) -> Any:
+        return values if values is step else values.narrow(axis, start, count)
 
+    slopes = x.diff(dim=axis) / gaps
     first, last = at(slopes, 0), at(slopes, extent - 2)
-    if extent > 2:
-        before, behind = at(gaps, 0, extent - 2), at(gaps, 1, extent - 2)
-        left, center, right = (at(x, start, extent - 2) for start in range(3))
-        if isinstance(step, Tensor):
-            outer = right * (before / behind) - left * (behind / before)
-            middle = outer / (before + behind) + center * ((behind - before) / (before * behind))
-        else:  # without the element between them, which may be infinite
-            middle = (right - left) / (2 * step)
-        if edge_order == 2:  # the parabola through three points at either end
-            bend = (at(slopes, 1, extent - 2) - at(slopes, 0, extent - 2)) / (before + behind)
-            first = first - at(bend, 0) * at(gaps, 0)
-            last = last + at(bend, extent - 3) * at(gaps, extent - 2)
-        parts = [first, middle, last]
+    if extent == 2:
+        return call(OPERATIONS["cat"], ([first, last], axis))
+    before, behind = at(gaps, 0, extent - 2), at(gaps, 1, extent - 2)
+    left, center, right = (at(x, start, extent - 2) for start in range(3))
+    if gaps is step:  # without the element between them, which may be infinite
+        middle = (right - left) / (2 * step)
     else:
-        parts = [first, last]
-    return call(OPERATIONS["cat"], (parts, axis))
+        outer = right * (before / behind) - left * (behind / before)
+        middle = outer / (before + behind) + center * ((behind - before) / (before * behind))
+    if edge_order == 2:  # the parabola through three points at either end
+        bend = slopes.diff(dim=axis) / (before + behind)
+        first = first - at(bend, 0) * at(gaps, 0)
+        last = last + at(bend, extent - 3) * at(gaps, extent - 2)
+    return call(OPERATIONS["cat"], ([first, middle, last], axis))

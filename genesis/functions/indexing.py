@@ -90,7 +90,7 @@ def _set(self: Tensor, index: Index, value: Operand | list[Any], _: None) -> Non
         if isinstance(value, int | float | complex) and (self.dtype not in (float16, bfloat16) or abs(value) <= 65504):
             refuse_number("index", value, self.dtype)
         else:  # 16 bits are rounded, as by a copy
-            value = from_data(value, device=self.device)
+            value = from_data(value, self.dtype, device=self.device)
     if not tensors:
         require_apart(target)
         target.copy_(_of_rank(target.ndim, value)) if isinstance(value, Tensor) else target.fill_(value)

@@ -103,9 +103,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     tensor([[2., 0.],
             [0., 1.]])
     """
-    if index.numel() != source.numel() or source.dtype is not input.dtype:
-        raise (ValueError if source.dtype is input.dtype else TypeError)(
-            f"put: index {index.shape}, source {source.dtype.name} {source.shape}; want {input.dtype.name}, as many as indices")
+    if index.numel() != source.numel():
+        raise ValueError(f"put: index has shape {index.shape}, source {source.shape}; want as many elements")
     arguments = (input.reshape(-1), source.reshape(-1), (0,), accumulate, "put", True, index.reshape(-1))
     return call(OPERATIONS["index_put"], arguments).reshape(input.shape)
 

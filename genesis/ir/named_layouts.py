@@ -57,5 +57,5 @@ class SparseLayout(NamedLayout):
 strided, jagged = NamedLayout("strided"), NamedLayout("jagged")
 sparse_coo, sparse_csr, sparse_csc = SparseLayout("sparse_coo"), SparseLayout("sparse_csr", 0), SparseLayout("sparse_csc", 1)
 sparse_bsr, sparse_bsc = SparseLayout("sparse_bsr", 0, True), SparseLayout("sparse_bsc", 1, True)
-SPARSE_LAYOUTS = {layout.name: layout for layout in (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
-layout_named = SPARSE_LAYOUTS.__getitem__  # in pickles of earlier versions
+LAYOUTS = {each.name: each for each in (strided, jagged, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
+layout_named = LAYOUTS.__getitem__  # in pickles of earlier versions

@@ -22,9 +22,7 @@ from genesis.functions.methods.inspection import (
     is_floating_point as is_floating_point, is_inference as is_inference, is_same_size as is_same_size, is_signed as is_signed,
     numel as numel,
 )
-from genesis.functions.methods.rarer_names import (
-    apply_ as apply_, detach_copy as detach_copy, float_power_ as float_power_, map2_ as map2_, map_ as map_,
-)
+from genesis.functions.methods.rarer_names import apply_ as apply_, float_power_ as float_power_, map2_ as map2_, map_ as map_
 from genesis.functions.methods.shaping import broadcast_to as broadcast_to, movedim as movedim, ravel as ravel, t as t
 from genesis.functions.methods.sharing import share_memory_ as share_memory_
 from genesis.functions.methods.storage import hash_tensor as hash_tensor, set_ as set_
@@ -443,6 +441,8 @@ def det(A: Tensor) -> Tensor:
     """The determinants of matrices (.., n, n)."""
 def detach(tensor: Tensor) -> Tensor:
     """A tensor that shares `tensor`'s storage and has no derivation."""
+def detach_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`detach`, in memory of its own."""
 def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
     """The matrix with the vector `input` as its diagonal, or the diagonal of a matrix."""
 def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:

@@ -13,7 +13,7 @@ from genesis.ops.elementwise import (
     atan2, clamp, combined, exp2, isfinite, isnan, log1p, sigmoid, sin, sub, trunc, where, zeros_like,
 )
 from genesis.ops.registry import (
-    Arithmetic, Emitter, Operation, as_values, cast, composite, expand, floating_dtype, promoted, widened,
+    Arithmetic, Emitter, Operation, alike, as_values, cast, composite, expand, floating_dtype, promoted, widened,
 )
 from genesis.ops.rows import binary, formula, from_scipy, unary
 
@@ -124,6 +124,7 @@ def lerp(input: Value, end: Value, weight: Value) -> Value:
     tensor([ 0.2500, 12.5000])
     """
     x, y, w = promoted(input, end, weight)
+    alike("lerp", *[v for v in as_values(input, end, weight) if v.shape])
     _floats("lerp", x)
     a, b, t = (widened(v) for v in (x, y, w))
     step = b - a
@@ -272,8 +273,9 @@ def isclose(input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, 
     if rtol < 0 or atol < 0:
         raise ValueError(f"isclose: rtol is {rtol} and atol {atol}; want 0 or more")
     a, b = promoted(input, other)
-    if a.dtype.category < 2:
-        a, b = cast(a, float64), cast(b, float64)
-    apart = abs(widened(a) - widened(b))
-    close = (a == b) | (isfinite(apart) & (apart <= atol + abs(rtol * widened(b))))
-    return close | (isnan(a) & isnan(b)) if equal_nan else close
+    close = (a == b) | (isnan(a) & isnan(b)) if equal_nan else a == b
+    if not rtol and not atol:
+        return close  # integers are not rounded
+    a, b = (widened(v) if v.dtype.category >= 2 else cast(v, float64) for v in (a, b))
+    apart = abs(a - b)
+    return close | (isfinite(apart) & (apart <= atol + abs(rtol * b)))

@@ -16,7 +16,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import broadcast_shapes, numel
 from genesis.ops.complex_primitives import conjugate
 from genesis.ops.reduction import sum
-from genesis.ops.registry import Shared, cast, composite, expand, primitive, promoted
+from genesis.ops.registry import Shared, alike, cast, composite, expand, primitive, promoted
 from genesis.ops.views import diagonal_value, permute_value, reshape_value
 
 
@@ -76,9 +76,7 @@ def matmul(input: Value, other: Value) -> Value:
 
 def multiplied(input: Value, other: Value, only: str = "", wide: bool = False) -> Value:
     """`matmul` with the promise `only`; `wide` as in `product`."""
-    a, b = promoted(input, other)
-    if a.dtype is not input.dtype or b.dtype is not other.dtype:
-        raise TypeError(f"matmul: dtypes differ: {input.dtype.name} and {other.dtype.name}; convert one with .to(dtype)")
+    a, b = alike("matmul", input, other)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"matmul: operands must have an axis at least, got shapes {a.shape} and {b.shape}")
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
@@ -195,7 +193,7 @@ def einsum(equation: Any, *operands: Any) -> Value:
     if len({v.dtype for v in values}) > 1:
         summed = [name for name, extent in extents.items() if extent != 1 and name not in result]
         if any(len([term for term in terms if name in term]) > 1 for name in summed):
-            raise TypeError(f"einsum: dtypes differ: {', '.join(v.dtype.name for v in values)}; convert with .to(dtype)")
+            alike("einsum", *values)
         values = [*promoted(*values)]  # elementwise products: nothing is contracted
     total, names = values[0], terms[0]
     for position, (value, term) in enumerate(zip(values, terms, strict=True)):
@@ -215,8 +213,7 @@ def contracted(name: str, a: Value, b: Value, left: Sequence[int], right: Sequen
     met = [(a.shape[i], b.shape[j]) for i, j in zip(left, right, strict=False)]
     if len(left) != len(right) or any(m != n for m, n in met):
         raise ValueError(f"{name}: axes {tuple(left)} of {a.shape} do not fit axes {tuple(right)} of {b.shape}")
-    if a.dtype is not b.dtype:
-        raise TypeError(f"{name}: dtypes differ: {a.dtype.name} and {b.dtype.name}; convert one with .to(dtype)")
+    alike(name, a, b)
     first = [f"a{i}" if i not in left else f"s{tuple(left).index(i)}" for i in range(a.ndim)]
     second = [f"b{i}" if i not in right else f"s{tuple(right).index(i)}" for i in range(b.ndim)]
     result = [*(n for n in first if n[0] == "a"), *(n for n in second if n[0] == "b")]

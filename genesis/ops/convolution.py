@@ -7,7 +7,7 @@ from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ops.contraction import product, swapped
 from genesis.ops.correlation import block
 from genesis.ops.layout import Layout, window_layout
-from genesis.ops.registry import cast, composite, expand
+from genesis.ops.registry import alike, cast, composite, expand
 from genesis.ops.view_gradient import put_sums
 from genesis.ops.views import reshape_value
 from genesis.ops.window import PerAxis, pad_value, per_axis, windows
@@ -19,9 +19,7 @@ def _checked(name: str, input: Value, weight: Value, bias: Value | None, groups:
         raise ValueError(
             f"{name}: input {input.shape} and weight {weight.shape}; want {axes + 1} or {axes + 2} axes, and {axes + 2}"
         )
-    if any(v.dtype is not input.dtype for v in (weight, bias) if v is not None):
-        other = weight.dtype if bias is None or weight.dtype is not input.dtype else bias.dtype
-        raise TypeError(f"{name}: dtypes differ: {input.dtype.name} and {other.name}; convert one with .to(dtype)")
+    alike(name, input, weight, input if bias is None else bias)
     if not isinstance(groups, int) or groups < 1:
         raise ValueError(f"{name}: groups is {groups!r}; want an integer of 1 or more")
     return input if input.ndim == axes + 2 else reshape_value(input, (1, *input.shape))

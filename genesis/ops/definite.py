@@ -12,7 +12,7 @@ from genesis.ir.shapes import Shape
 from genesis.ops.arrangement import diag_embed, tril, triu
 from genesis.ops.contraction import adjoint, matmul, swapped
 from genesis.ops.lapack import INDEFINITE, each_matrix, failing, lapack, routine
-from genesis.ops.registry import cast, composite, primitive, promoted, widened
+from genesis.ops.registry import alike, cast, composite, primitive, widened
 from genesis.ops.results import Cholesky, Triangular
 from genesis.ops.solving import aligned, factor_node, factors, identity, matrices, packed
 from genesis.ops.views import diagonal_value
@@ -57,7 +57,7 @@ def solve_triangular(A: Value, B: Value, *, upper: bool, left: bool = True, unit
     tensor([[1.],
             [2.]])
     """
-    first, second = promoted(A, B)
+    first, second = alike("solve_triangular", A, B)
     a, b = matrices("solve_triangular", first, square=True), widened(second)
     if left:
         return cast(triangular_value(*aligned("solve_triangular", a, b), upper, unitriangular), first.dtype)
@@ -138,7 +138,7 @@ def cholesky_solve(B: Value, L: Value, upper: bool = False) -> Value:
 
     One triangle of `L` is read. As in PyTorch, both triangles get gradients.
     """
-    first, second = promoted(B, L)
+    first, second = alike("cholesky_solve", B, L)
     factor = matrices("cholesky_solve", second, square=True)
     a, b = aligned("cholesky_solve", adjoint(factor) if upper else factor, widened(first))
     return cast(triangular_value(adjoint(a), triangular_value(a, b, False, whole=True), True, whole=True), first.dtype)

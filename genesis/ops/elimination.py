@@ -18,7 +18,7 @@ from genesis.ops.definite import triangular_value
 from genesis.ops.indexing import gather_value
 from genesis.ops.joining import cat
 from genesis.ops.lapack import SINGULAR, each_matrix, routine
-from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.registry import alike, cast, composite, expand, primitive, widened
 from genesis.ops.results import PLU, Factored, FactoredInfo, Inverse, Solved
 from genesis.ops.solving import factor_node, factors, identity, matrices, packed
 from genesis.ops.source import iota
@@ -204,7 +204,7 @@ def linalg_lu_solve(LU: Value, pivots: Value, B: Value, *, left: bool = True, ad
     tensor([[1.],
             [1.]])
     """
-    first, second = promoted(LU, B)
+    first, second = alike("lu_solve", LU, B)
     a, b = matrices("lu_solve", first, square=True), widened(second)
     if pivots.shape != a.shape[:-1]:
         raise ValueError(f"lu_solve: pivots have shape {pivots.shape}; want {a.shape[:-1]} for LU {a.shape}")
@@ -233,7 +233,7 @@ def lu_solve(b: Value, LU_data: Value, LU_pivots: Value) -> Value:
 @composite("solve_ex", 2, method=False, namespace="linalg", takes_complex=True)
 def solve_ex(A: Value, B: Value, *, left: bool = True, check_errors: bool = False) -> Solved:
     """(result, info) as `solve`; a singular matrix sets `info`, as in `lu_factor_ex`, and gives infinities."""
-    first, second = promoted(A, B)
+    first, second = alike("solve_ex", A, B)
     a, b = matrices("solve_ex", first, square=True), widened(second)
     data, pivots, info = lu_factor_ex(a, check_errors=check_errors)
     if left and (b.ndim == 1 or b.shape == a.shape[:-1]):

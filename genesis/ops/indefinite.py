@@ -14,7 +14,7 @@ from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes
 from genesis.ops.complex_primitives import conjugate, real_value
 from genesis.ops.lapack import SINGULAR, each_matrix, routine
-from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.registry import alike, cast, composite, expand, primitive, widened
 from genesis.ops.results import Indefinite, IndefiniteInfo
 from genesis.ops.solving import factor_node, factors, matrices, packed
 
@@ -105,7 +105,7 @@ def ldl_solve(LD: Value, pivots: Value, B: Value, *, hermitian: bool = False) ->
     tensor([[2.],
             [1.]])
     """
-    first, second = promoted(LD, B)
+    first, second = alike("ldl_solve", LD, B)
     data, b = matrices("ldl_solve", first, square=True), widened(second)
     if pivots.shape != data.shape[:-1] or b.ndim < 2 or b.shape[-2] != data.shape[-1]:
         raise ValueError(f"ldl_solve: shapes {LD.shape}, {pivots.shape} and {B.shape}; want (.., n, n), (.., n) and (.., n, k)")

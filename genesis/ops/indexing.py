@@ -16,7 +16,7 @@ from genesis.ir.errors import FormOfAxesError, IndexTypeError
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import where, zeros_like
-from genesis.ops.registry import cast, composite, expand, primitive, widened
+from genesis.ops.registry import alike, cast, composite, expand, primitive, widened
 from genesis.ops.source import iota
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
@@ -171,8 +171,7 @@ def scattered(name: str, input: Value, dim: int, index: Value, src: Value | floa
     axis, index = _checked(name, *_with_axes(input, dim, index))
     if isinstance(src, Value) and not src.is_scalar:
         src = _with_axis(src)
-        if src.dtype is not input.dtype:
-            raise TypeError(f"{name}: src is {src.dtype.name} and input {input.dtype.name}; convert src with .to(dtype)")
+        alike(name, input, src)
         if src.ndim != index.ndim or any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
             raise ValueError(f"{name}: index {index.shape} exceeds src {src.shape}")
         for a, extent in enumerate(index.shape):
@@ -300,13 +299,14 @@ def index(input: Value, axes: tuple[int, ...], *indices: Value) -> Value:
 def index_put(
     input: Value, values: Value, axes: tuple[int, ...], accumulate: bool, name: str, wrap: bool, *indices: Value
 ) -> Value:
-    """`input` with `values` written (or added) at `input[.., indices, ..]`; errors use `name`; `wrap` allows negative
-    indices."""
+    """`input` with `values`, of its dtype, written (or added) at `input[.., indices, ..]`; errors use `name`; `wrap` allows
+    negative indices."""
+    alike(name, input, values)
     merged, linear, own, at, order = _linear_index(input, axes, indices, name, wrap)
     shape = (*merged.shape[:at], *own, *merged.shape[at + 1 :])
     if broadcast_shapes("index_put", values.shape, shape) != shape:
         raise ValueError(f"index_put: values of shape {values.shape} do not broadcast to {shape}")
-    source = reshape_value(expand(cast(values, input.dtype), shape), linear.shape)
+    source = reshape_value(expand(values, shape), linear.shape)
     written = scatter_value(merged, linear, source, at, "add" if accumulate else "set")
     front = reshape_value(written, tuple([input.shape[a] for a in order]))
     return permute_value(front, [order.index(a) for a in range(input.ndim)])

@@ -13,7 +13,7 @@ from genesis.ops.contraction import matmul, swapped
 from genesis.ops.decompositions import svdvals
 from genesis.ops.elementwise import clamp, pow, sqrt, where
 from genesis.ops.reduction import Axes, amax, amin, sum
-from genesis.ops.registry import cast, composite, promoted, widened
+from genesis.ops.registry import alike, cast, composite, promoted, widened
 from genesis.ops.views import permute_value, reshape_value
 
 
@@ -186,7 +186,7 @@ def cdist(x1: Value, x2: Value, p: float = 2.0, compute_mode: str = "use_mm_for_
     tensor([[5.],
             [4.]])
     """
-    a, b = promoted(x1, x2)
+    a, b = alike("cdist", x1, x2)
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ValueError(f"cdist: x1 {a.shape} and x2 {b.shape}; want (.., m, k) and (.., n, k)")
     if p < 0:

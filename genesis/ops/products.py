@@ -17,7 +17,7 @@ from genesis.ops.indexing import check_index, gather_value, scatter_value
 from genesis.ops.joining import cat
 from genesis.ops.layout import contiguous_layout, slice_layout
 from genesis.ops.reduction import sum
-from genesis.ops.registry import broadcast, cast, composite, expand, primitive, promoted, widened
+from genesis.ops.registry import alike, broadcast, cast, composite, expand, primitive, promoted, widened
 from genesis.ops.rows import formula
 from genesis.ops.views import reshape_value, view_value
 from genesis.runtime.deferred import deferred
@@ -231,7 +231,7 @@ def cross(input: Value, other: Value, dim: int | None = None) -> Value:
     >>> genesis.cross(genesis.tensor([1.0, 0.0, 0.0]), genesis.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    a, b = broadcast("cross", *promoted(input, other))
+    a, b = broadcast("cross", *alike("cross", input, other))
     axis = a.shape.index(3) if dim is None and 3 in a.shape else normalize_axis("cross", -1 if dim is None else dim, a.ndim)
     if not a.ndim or a.shape[axis] != 3:
         raise ValueError(f"cross: shapes {input.shape} and {other.shape} along dim {dim}; want 3 elements there")

@@ -17,7 +17,7 @@ from genesis.ops.contraction import adjoint, matmul
 from genesis.ops.conversion import stop_gradient
 from genesis.ops.definite import triangular_value
 from genesis.ops.lapack import BLOCK, each_matrix, routine
-from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.registry import alike, cast, composite, expand, primitive, widened
 from genesis.ops.results import Reflected
 from genesis.ops.solving import factor_node, factors, matrices, packed, pinv
 from genesis.ops.source import is_diagonal
@@ -72,7 +72,7 @@ def orgqr(input: Value, tau: Value) -> Value:
     tensor([[ 0.],
             [-1.]])
     """
-    input, tau = promoted(input, tau)
+    alike("householder_product", input, tau)
     v, t = _vectors("householder_product", input, tau)
     m, n = input.shape[-2:]
     eye = cast(is_diagonal(v.graph, m, n), v.dtype)
@@ -86,7 +86,7 @@ def ormqr(input: Value, tau: Value, other: Value, left: bool = True, transpose: 
 
     `input` is (.., m, n), of which the first k columns are read, `tau` (.., k). Raises ValueError for shapes that do not fit.
     """
-    input, tau, other = promoted(input, tau, other)
+    alike("ormqr", input, tau, other)
     v, t = _vectors("ormqr", input, tau)
     x = matrices("ormqr", other)
     if x.shape[:-2] != v.shape[:-2] or x.shape[-2 if left else -1] != v.shape[-2]:
@@ -147,7 +147,7 @@ def least_squares(A: Value, B: Value, rcond: float | None = None) -> tuple[Value
     tensor([[0.5000],
             [0.2500]])
     """
-    first, second = promoted(A, B)
+    first, second = alike("lstsq", A, B)
     a, b = matrices("lstsq", first), widened(second)
     lead = broadcast_shapes("lstsq", a.shape[:-2], b.shape[:-2])
     a, b = expand(a, (*lead, *a.shape[-2:])), expand(b, (*lead, *b.shape[-2:]))

@@ -267,6 +267,13 @@ def promoted(*operands: Value | complex, floating: bool = False) -> list[Value]:
     return [cast(v, dtype) for v in values]
 
 
+def alike(name: str, *values: Value) -> tuple[Value, ...]:
+    """The values. Raises TypeError unless they have one dtype."""
+    if len({v.dtype for v in values}) > 1:
+        raise TypeError(f"{name}: dtypes differ: {' and '.join([v.dtype.name for v in values])}; convert with .to(dtype)")
+    return values
+
+
 def expand(x: Value, shape: Shape) -> Value:
     """`x` broadcast to `shape`, as a view with strides 0; the caller has checked that it fits."""
     if x.shape == shape:

@@ -13,7 +13,7 @@ from genesis.ir.shapes import broadcast_shapes, normalize_axis, numel
 from genesis.ops.elementwise import clamp, where, zeros_like
 from genesis.ops.indexing import along, gather_value, scatter_value, scattered
 from genesis.ops.ordering import cumsum
-from genesis.ops.registry import cast, composite, expand, primitive
+from genesis.ops.registry import alike, cast, composite, expand, primitive
 from genesis.ops.rows import checked
 from genesis.ops.views import reshape_value
 
@@ -134,8 +134,7 @@ def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
     >>> genesis.masked_scatter(genesis.zeros(3), genesis.tensor([True, False, True]), genesis.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
-    if source.dtype is not input.dtype:
-        raise ArgumentTypeError(f"masked_scatter: source is {source.dtype.name} and input {input.dtype.name}; want one dtype")
+    alike("masked_scatter", input, source)
     if mask.dtype is not bool_:
         raise ArgumentTypeError(f"masked_scatter: mask must be bool, got {mask.dtype.name}")
     shape, count = broadcast_shapes("masked_scatter", input.shape, mask.shape), numel(source.shape)

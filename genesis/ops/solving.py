@@ -23,7 +23,7 @@ from genesis.ops.elementwise import log, where
 from genesis.ops.joining import cat
 from genesis.ops.lapack import SINGULAR, failing, lapack
 from genesis.ops.reduction import amax, sum as summed
-from genesis.ops.registry import cast, composite, expand, primitive, promoted, widened
+from genesis.ops.registry import alike, cast, composite, expand, primitive, widened
 from genesis.ops.results import SignAndLog
 from genesis.ops.rows import formula
 from genesis.ops.source import iota
@@ -97,7 +97,7 @@ def solve(A: Value, B: Value, *, left: bool = True) -> Value:
     >>> genesis.linalg.solve(genesis.tensor([[2.0, 0.0], [0.0, 4.0]]), genesis.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    first, second = promoted(A, B)
+    first, second = alike("solve", A, B)
     a, b = matrices("solve", first, square=True), widened(second)
     if b.ndim == 1 or b.shape == a.shape[:-1]:
         if not left:

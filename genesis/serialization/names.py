@@ -13,12 +13,14 @@ import numpy as np
 from genesis.functions.methods.conversion import _rebuilt
 from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import NAMED, DType, bool_
-from genesis.ir.named_layouts import SPARSE_LAYOUTS, SparseLayout
+from genesis.ir.named_layouts import LAYOUTS, NamedLayout, SparseLayout
 from genesis.ir.shapes import contiguous_strides
-from genesis.nn.parameter import Parameter
+from genesis.nn.parameter import Buffer, Parameter
 from genesis.runtime.devices import Device
 from genesis.runtime.moved_modules import MOVED
-from genesis.serialization.storage import MapLocation, Source, Storage, StorageKind, checked_layout, mapped_device
+from genesis.serialization.storage import (
+    LoadedStorage, MapLocation, Source, Storage, StorageKind, checked_layout, mapped_device,
+)
 from genesis.sparse.creation import sparse_compressed_tensor, sparse_coo_tensor
 from genesis.tensor.handle import Tensor
 from genesis.tensor.size import Size
@@ -103,19 +105,19 @@ class Builder:
         metadata: Read = None,
     ) -> Tensor:
         """`_rebuild_tensor` and `_rebuild_tensor_v2`."""
-        return self.typed_tensor(storage, offset, size, stride, requires_grad, hooks, getattr(storage, "dtype", None))
+        return self.typed_tensor(storage, offset, size, stride, requires_grad, hooks, storage.memory.dtype)
 
     def typed_tensor(
         self, storage: Read, offset: Read, size: Read, stride: Read, requires_grad: Read, hooks: Read, dtype: Read,
         metadata: Read = None,
     ) -> Tensor:
         """`_rebuild_tensor_v3`: the storage has bytes, the tensor the dtype."""
-        if not isinstance(storage, Storage) or not isinstance(dtype, DType):
+        if not isinstance(storage, LoadedStorage) or not isinstance(dtype, DType):
             raise damaged("a tensor of no storage, or no dtype")
         if type(requires_grad) is not bool or (requires_grad and dtype.category < 2):
             raise damaged(f"a {dtype.name} tensor that requires a gradient")
-        at = checked_layout(storage.nbytes() // dtype.itemsize, dtype.itemsize, offset, size, stride)
-        result = storage.tensor(dtype, at)
+        at = checked_layout(storage.memory.nbytes() // dtype.itemsize, dtype.itemsize, offset, size, stride)
+        result = storage.memory.tensor(dtype, at)
         if requires_grad:
             _make_leaf(result)
         return result
@@ -134,12 +136,15 @@ class Builder:
     def of_class(self, function: Read, kind: Read, arguments: Read, state: Read) -> Tensor:
         """`_rebuild_from_type_v2`: a tensor with attributes or of a subclass."""
         result = function(*arguments)
+        own = state[0] if isinstance(state, tuple) and state else state
         wanted = kind.type if isinstance(kind, Kind) else kind
+        if wanted is Tensor and isinstance(own, dict) and own.pop("_is_buffer", None) is True:
+            wanted = Buffer
         if not isinstance(result, Tensor) or not (isinstance(wanted, type) and issubclass(wanted, Tensor)):
             raise damaged("a tensor of no class")
         if wanted is not type(result):
             result.__class__ = wanted
-        result.__dict__.update(own_attributes(wanted, state[0] if isinstance(state, tuple) and state else state))
+        result.__dict__.update(own_attributes(wanted, own))
         return result
 
     def sparse_tensor(self, layout: Read, data: Read) -> Tensor:
@@ -186,10 +191,10 @@ def _size(extents: Read) -> Size:
     return Size(extents)
 
 
-def _layout(name: Read) -> SparseLayout:
-    if type(name) is not str or name.removeprefix("torch.") not in SPARSE_LAYOUTS:
+def _layout(name: Read) -> NamedLayout:
+    if type(name) is not str or name.removeprefix("torch.") not in LAYOUTS:
         raise damaged(f"a layout {name!r:.60}")
-    return SPARSE_LAYOUTS[name.removeprefix("torch.")]
+    return LAYOUTS[name.removeprefix("torch.")]
 
 
 def _device(name: Read, index: Read = None) -> Device:

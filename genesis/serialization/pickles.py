@@ -10,14 +10,15 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 import numpy as np
 
 from genesis.execution.realize import realize
+from genesis.functions.methods.storage import TypedStorage, UntypedStorage
 from genesis.ir.annotations import AnyFunction
-from genesis.ir.dtypes import DType
+from genesis.ir.dtypes import NAMED, DType
 from genesis.ir.library import Library
-from genesis.ir.named_layouts import SparseLayout
-from genesis.nn.parameter import Parameter
+from genesis.ir.named_layouts import NamedLayout
+from genesis.nn.parameter import Buffer, Parameter
 from genesis.runtime.devices import Device
 from genesis.serialization.names import STORAGES, Builder, Kind, Read, allowed_by_users, damaged, data_of, functions_of, today
-from genesis.serialization.storage import Storage
+from genesis.serialization.storage import LoadedStorage
 from genesis.sparse.sparse_tensor import SparseTensor
 from genesis.tensor.handle import Tensor, root_of
 from genesis.tensor.size import Size
@@ -44,12 +45,7 @@ _SPARSE, _LAYOUT = _Name("torch._utils", "_rebuild_sparse_tensor"), _Name("torch
 _OF_CLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
 _TENSOR_CLASS, _BYTES = _Name("torch", "Tensor"), _Name("torch.storage", "UntypedStorage")
 _DEVICE, _SIZE = _Name("torch", "device"), _Name("torch", "Size")
-_NAMES = {
-    name: _Name("torch", name) for name in (
-        *STORAGES, "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
-        "complex32", "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz",
-        "float8_e5m2fnuz", "float8_e8m0fnu")
-}
+_NAMES = {name: _Name("torch", name) for name in (*STORAGES, *NAMED)}
 
 
 class _Part(NamedTuple):
@@ -71,16 +67,26 @@ class Pickler(_PurePickler):
 
     def __init__(self, file: BinaryIO, protocol: int) -> None:
         super().__init__(file, protocol)
-        self._roots: dict[int, tuple[str, Tensor]] = {}
+        self._roots: dict[int, tuple[str, Tensor, _Name]] = {}
 
     def storages(self) -> Iterator[tuple[str, np.ndarray]]:
         """The key of each storage, and its bytes."""
-        for key, root in self._roots.values():
+        for key, root, _ in self._roots.values():
             with LOCK:  # a compiled call in another thread may write it
                 yield key, memory_of(root).numpy(root.dtype).reshape(-1).view(np.uint8)
 
     def persistent_id(self, obj: Any) -> tuple[object, ...] | None:
+        if isinstance(obj, TypedStorage):
+            if (kind := "bytes" if isinstance(obj, UntypedStorage) else _STORAGE_OF.get(obj.dtype.name)) is None:
+                raise TypeError(f"save: PyTorch has no storages of {obj.dtype.name}; want its untyped()")
+            obj = self._reference(obj._root, _NAMES.get(kind, _BYTES))
         return ("storage", *obj) if type(obj) is _Reference else None
+
+    def _reference(self, root: Tensor, kind: _Name) -> _Reference:
+        key, _, before = self._roots.setdefault(id(root), (str(len(self._roots)), root, kind))
+        if before is not kind:
+            raise RuntimeError(f"save: the same memory as {before.name} and as {kind.name}; want one of these, or a clone()")
+        return _Reference((kind, key, str(root.device), root.nbytes if kind is _BYTES else root.numel()))
 
     def reducer_override(self, obj: Any) -> Any:
         """Reduces tensors, devices and sizes; other objects reduce themselves."""
@@ -90,7 +96,7 @@ class Pickler(_PurePickler):
             return _SIZE, (tuple(obj),)
         if isinstance(obj, SparseTensor):
             return _SPARSE, self._sparse(obj)
-        if isinstance(obj, SparseLayout):
+        if isinstance(obj, NamedLayout):
             return _LAYOUT, (f"torch.{obj.name}",)
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
@@ -104,7 +110,8 @@ class Pickler(_PurePickler):
         function, arguments = self._rebuilt(obj, obj.requires_grad)
         if type(obj) is Tensor and not own:
             return function, arguments
-        return _OF_CLASS, (function, _TENSOR_CLASS if type(obj) is Tensor else type(obj), arguments, own)
+        kind = _TENSOR_CLASS if type(obj) in (Tensor, Buffer) else type(obj)
+        return _OF_CLASS, (function, kind, arguments, {**own, "_is_buffer": True} if type(obj) is Buffer else own)
 
     def _sparse(self, x: SparseTensor) -> tuple[object, ...]:
         size = Size(x.shape)
@@ -120,15 +127,11 @@ class Pickler(_PurePickler):
         # conjugates.
         if tensor.dtype is not root.dtype or tensor._element_map is not None:
             tensor = root = tensor.detach().clone()
-        key, _ = self._roots.setdefault(id(root), (str(len(self._roots)), root))
-        dtype, layout, elements = tensor.dtype, tensor.storage_layout, root.numel()
-        kind = _STORAGE_OF.get(dtype.name)
+        dtype, layout, kind = tensor.dtype, tensor.storage_layout, _STORAGE_OF.get(tensor.dtype.name)
+        storage = self._reference(root, _BYTES if kind is None else _NAMES[kind])
         hooks: OrderedDict[int, object] = OrderedDict()
-        if kind is not None:
-            storage = _Reference((_NAMES[kind], key, str(root.device), elements))
-            return _TENSOR, (storage, layout.offset, tuple(layout.shape), tuple(layout.strides), requires_grad, hooks)
-        storage = _Reference((_BYTES, key, str(root.device), elements * dtype.itemsize))
-        return _TYPED, (storage, layout.offset, tuple(layout.shape), tuple(layout.strides), requires_grad, hooks, dtype)
+        arguments = storage, layout.offset, tuple(layout.shape), tuple(layout.strides), requires_grad, hooks
+        return (_TENSOR, arguments) if kind else (_TYPED, (*arguments, dtype))
 
     def _save_name(self, name: _Name) -> None:
         self.write(pickle.GLOBAL + f"{name.module}\n{name.name}\n".encode())
@@ -174,8 +177,8 @@ class TrustingUnpickler(pickle.Unpickler):
         self._functions = functions_of(builder)
         self._limit = limit
 
-    def persistent_load(self, reference: Read) -> Storage:
-        return self._builder.storage(reference, self._limit)
+    def persistent_load(self, reference: Read) -> LoadedStorage:
+        return LoadedStorage(self._builder.storage(reference, self._limit))
 
     def find_class(self, module: str, name: str) -> AnyFunction:
         module, name = today(module, name)
@@ -203,8 +206,8 @@ class CarefulUnpickler(pickle._Unpickler):
         self._functions = {name: _Call(function) for name, function in functions_of(builder).items()}
         self._limit = limit
 
-    def persistent_load(self, reference: Read) -> Storage:
-        return self._builder.storage(reference, self._limit)
+    def persistent_load(self, reference: Read) -> LoadedStorage:
+        return LoadedStorage(self._builder.storage(reference, self._limit))
 
     def find_class(self, module: str, name: str) -> Read:
         module, name = today(module, name)

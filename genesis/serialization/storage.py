@@ -5,17 +5,19 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from genesis.ir.dtypes import DType, bool_
+from genesis.functions.methods.storage import TypedStorage
+from genesis.ir.dtypes import DType, bool_, uint8
 from genesis.ir.graph import MOST_BYTES
 from genesis.ir.shapes import numel, reach
 from genesis.ops.layout import Layout, contiguous_layout
 from genesis.runtime.devices import CPU, Device, DeviceLike, device_of
 from genesis.runtime.memory import Buffer
-from genesis.tensor.handle import Tensor, share_storage, tensor_of
+from genesis.tensor.handle import Tensor, root_of, share_storage, tensor_of
 from genesis.tracing.trace import Array
 
 _MOST_AXES = 64
@@ -124,6 +126,24 @@ class Storage:
         share_storage(view, root, at)
         view._detached = root.requires_grad
         return view
+
+
+class LoadedStorage(TypedStorage):
+    """A file's storage as users see it, whose root is made last, so that a tensor of it can be that; bytes are uint8."""
+
+    def __init__(self, content: Storage | Tensor) -> None:
+        if isinstance(content, Storage):
+            self.memory = content
+        else:
+            super().__init__(content)
+
+    @cached_property
+    def _root(self) -> Tensor:  # type: ignore[override]
+        dtype, nbytes = self.memory.dtype or uint8, self.memory.nbytes()
+        return root_of(self.memory.tensor(dtype, contiguous_layout((nbytes // dtype.itemsize,))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedStorage, (self._root,)
 
 
 def checked_layout(elements: int, itemsize: int, offset: object, size: object, stride: object) -> Layout:

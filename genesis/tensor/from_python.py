@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,9 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
         values = np.asarray(data)
     except ValueError as problem:
         raise ArgumentError(f"tensor: {problem}") from None
-    if values.dtype == object:
+    if values.dtype == object and _has_only(data, int | float) and (dtype.category > 1 if dtype else not _has_only(data, int)):
+        values = np.asarray(data, np.float64)  # integers beyond 64 bits as floats
+    elif values.dtype == object:
         raise DataError(f"tensor: cannot make a tensor of {type(data).__name__} {data!r:.60}; want numbers or bools")
     if dtype is not None:
         if values.dtype.kind == "c":
@@ -172,7 +175,7 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
     if values.dtype == np.complex128 and not hasattr(leaf, "dtype"):
         return values.astype(get_default_dtype().complex.numpy)
     is_whole = leaf.__class__ in (bool, int)
-    if is_whole and values.dtype in (np.uint64, np.float64) and _is_too_large(data):
+    if is_whole and values.dtype in (np.uint64, np.float64) and _has_only(data, int | np.integer):
         raise ArgumentError(f"tensor: {data!r:.60} has an integer beyond int64; want dtype=genesis.uint64, or a float's")
     if leaf is None or leaf.__class__ is float or (is_whole and values.dtype == np.float64):
         return values.astype(get_default_dtype().numpy)
@@ -180,9 +183,9 @@ def as_numpy(data: Tree, dtype: DType | None = None) -> np.ndarray:
     return values
 
 
-def _is_too_large(data: Tree) -> bool:
-    """Whether nested lists have only integers, and some do not fit int64."""
-    return all(map(_is_too_large, data)) if isinstance(data, list | tuple) else isinstance(data, int | np.integer)
+def _has_only(data: Tree, kinds: UnionType | type) -> bool:
+    """Whether all leaves of nested lists are of some classes."""
+    return all([_has_only(item, kinds) for item in data]) if isinstance(data, list | tuple) else isinstance(data, kinds)
 
 
 def _first_leaf(data: Tree) -> object:

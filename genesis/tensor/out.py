@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -27,7 +26,11 @@ NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # NumPy's argument names, 
 
 
 def takes_out(function: F) -> F:
-    """Decorator that adds `out=` and NumPy's names to a function of Tensors that is not a row."""
+    """Decorator that adds `out=` and NumPy's names to a function of Tensors that is not a row.
+
+    What makes new tensors, as `zeros`, makes them of the dtype of `out` on its device; another dtype= is refused.
+    """
+    makes_new = {"dtype", "device"} <= (function.__kwdefaults__ or {}).keys()
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
@@ -35,7 +38,13 @@ def takes_out(function: F) -> F:
             return function(*args)
         kwargs = {NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
         out = kwargs.pop("out", None)
-        return function(*args, **kwargs) if out is None else into(out, function.__name__, function, args, kwargs)
+        if out is None:
+            return function(*args, **kwargs)
+        if makes_new and isinstance(out, Tensor):
+            if kwargs.get("dtype", out.dtype) not in (None, out.dtype):
+                raise RuntimeError(f"{function.__name__}: dtype {kwargs['dtype']} does not match out=, which has {out.dtype}")
+            kwargs = {"device": out.device, **kwargs, "dtype": out.dtype}
+        return into(out, function.__name__, function, args, kwargs)
 
     return either  # type: ignore[return-value]
 
@@ -44,8 +53,7 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     """Call `function` and put its results into `out`, a tensor or one for each of several results; returns these.
 
     A tensor of another shape is resized, one with elements with a warning. Results are converted to a tensor's dtype within
-    its category or to a wider one; what makes new tensors, as `zeros`, makes them of that dtype on its device. Nothing is
-    written if anything is refused.
+    its category or to a wider one. Nothing is written if anything is refused.
 
     Raises RuntimeError for tensors that require gradients while these are recorded, for a dtype that the results do not
     convert to, and for another device; TypeError for other than Tensors; ValueError for another number of them.
@@ -57,10 +65,6 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     if thread_state.grad_enabled and any([t.requires_grad for t in [*targets, *tensors_in([*args, *kwargs.values()])]]):
         raise RuntimeError(
             f"{name}: out= leaves no derivation, but one of the arguments requires grad; use genesis.no_grad() or detach()")
-    if isinstance(out, Tensor) and _makes_new_tensors(function):
-        if kwargs.get("dtype", out.dtype) not in (None, out.dtype):
-            raise RuntimeError(f"{name}: dtype {kwargs['dtype']} does not match out=, which has {out.dtype}")
-        kwargs = {**kwargs, "dtype": out.dtype, "device": kwargs.get("device", out.device)}
     with grad_mode(False):
         results = function(*args, **kwargs)
         values = [results] if isinstance(results, Tensor) else [*results]
@@ -73,11 +77,6 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     if isinstance(results, Tensor):
         return targets[0]
     return written_to(results, targets)
-
-
-@functools.lru_cache(maxsize=256)
-def _makes_new_tensors(function: Callable[..., Any]) -> bool:
-    return {"dtype", "device"} <= inspect.signature(function).parameters.keys()
 
 
 def _check(name: str, target: Tensor, value: Tensor) -> None:
@@ -93,7 +92,7 @@ def _put(name: str, target: Tensor, value: Tensor) -> None:
         value = call(OPERATIONS["to_dtype"], (value, target.dtype))
     elif value._base is not None or array_of(value).trace is None:  # an argument itself, or a view of one
         value = value.clone()
-    if name in _RANGES and value.numel() == target.numel():
+    if value.shape != target.shape and name in _RANGES and value.numel() == target.numel():
         value = value.reshape(target.shape)
     if value.shape == target.shape:
         write(target, value)

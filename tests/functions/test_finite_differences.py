@@ -47,6 +47,16 @@ def test_slopes_are_computed_in_the_dtype_of_values_and_places(dtypes):
     assert np.allclose(*found, rtol=1e-2 if dtypes[0] == "float16" else 1e-6)  # PyTorch rounds coefficients to such
 
 
+@pytest.mark.parametrize("step", [0.1, 1j, "0-d"])
+def test_slopes_of_even_places_divide_once(step):
+    for dtype in ("float16", "float32")[step == 1j :]:
+        found = []
+        for library in (genesis, torch):
+            x = library.tensor([1.0, 2.0, 3.0, 5.0], dtype=getattr(library, dtype))
+            found.append(library.gradient(x, spacing=library.tensor(0.5) if step == "0-d" else step, edge_order=2)[0].tolist())
+        assert found[0] == pytest.approx(found[1], rel=1e-3 if dtype == "float16" else 1e-6)
+
+
 def test_slopes_of_integers_and_short_axes():
     assert_close(*[library.gradient(library.tensor([1, 4, 9, 16])) for library in (genesis, torch)])
     assert_close(*[library.gradient(library.tensor([1.0, 4.0])) for library in (genesis, torch)])

@@ -173,7 +173,7 @@ def test_a_mask_with_an_extent_of_0_holds_nowhere(shape, by_references):
     x, key = genesis.tensor(a), genesis.tensor(mask)
     assert x[key].shape == a[mask].shape and x[:, key[:0].flatten()].shape == a[:, mask[:0].flatten()].shape
     x[key] = 7.0
-    x[key] = genesis.ones(x[key].shape)
+    x[key] = genesis.ones(x[key].shape, dtype=x.dtype)
     assert x.tolist() == a.tolist()
 
 

@@ -47,8 +47,9 @@ def test_bounds_of_random_integers():
         assert lib.empty(1000, dtype=lib.int8).random_(-128, None).min() < -100
         assert set(lib.empty(100).random_(to=2).tolist()) == {0, 1} == set(lib.empty(100).random_(2).tolist())
         assert set(lib.empty(100).random_(**{"from": 3, "to": 5}).tolist()) == {3, 4}
-        with pytest.raises((TypeError, RuntimeError)):
-            lib.empty(3).random_(high=5)
+        for named in ({"high": 5}, {"from": 2}):
+            with pytest.raises((TypeError, RuntimeError)):
+                lib.empty(3).random_(**named)
 
 
 def test_what_is_a_view():
@@ -89,16 +90,32 @@ def test_old_constructors_share_memory_of_tensors(tmp_path):
         print(x[0].item(), torch.Tensor(x).data_ptr() == x.data_ptr(), torch.FloatTensor(x.storage()).shape)
         print(torch.Tensor((1, 2)).tolist(), x.new((3, 4)).tolist(), x.new(x.shape).shape, x.new([[1], [2]]).tolist())
         print(torch.Storage is torch.FloatStorage, torch.empty(100, dtype=torch.int64).random_(-2**63, None).min() < 0)
-        for arguments in ([1, 2],), (b"1234", 0):
+        for buffer, settings in ([1, 2], {}), (b"1234", {"count": 0}), (b"1234", {"offset": 4}), (b"", {}):
             try:
-                torch.frombuffer(arguments[0], dtype=torch.uint8, **{"count": 0} if arguments[1:] else {})
+                torch.frombuffer(buffer, dtype=torch.uint8, **settings)
             except ValueError:
+                print("refused")
+        for number in 2.5, True:
+            try:
+                x.new(number)
+            except TypeError:
                 print("refused")
         print(torch.FloatTensor(2, 3).shape, torch.LongTensor([1.7]).tolist(), x.new(2, 3).shape, torch.Tensor().shape)
         """, tmp_path=tmp_path)
     assert printed.splitlines() == [
         "7.0 True torch.Size([4])", "[1.0, 2.0] [3.0, 4.0] torch.Size([4]) [[1.0], [2.0]]",
-        "True tensor(True)", "refused", "refused", "torch.Size([2, 3]) [1] torch.Size([2, 3]) torch.Size([0])"]
+        "True tensor(True)", *["refused"] * 6, "torch.Size([2, 3]) [1] torch.Size([2, 3]) torch.Size([0])"]
+
+
+def test_large_integers_are_floats_beside_floats_and_compared_exactly():
+    for lib in (genesis, torch):
+        assert lib.tensor([2**64, 1.5]).tolist() == [2.0**64, 1.5]
+        assert lib.tensor([[2**70]], dtype=lib.float64).tolist() == [[2.0**70]]
+        for data in ([2**64], [2**64, None], ["1", 2**64]):
+            with pytest.raises((RuntimeError, TypeError, ValueError)):
+                lib.tensor(data)
+        close = [lib.isclose(lib.tensor([2**53]), lib.tensor([2**53 + 1]), rtol=0, atol=at).item() for at in (0, 2)]
+        assert close == [False, True]
 
 
 def test_reversed_and_empty_splits():

@@ -1,5 +1,6 @@
 """Files of torch.save read here, and files of genesis.save read by torch.load."""
 
+import copy
 import fractions
 import io
 import os
@@ -16,6 +17,7 @@ import torch
 
 import genesis
 from genesis import nn, optim
+from genesis.ir.named_layouts import LAYOUTS
 
 DTYPES = [
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
@@ -219,6 +221,41 @@ def test_attributes_of_tensors_survive():
 
 
 # ---- options ----
+@pytest.mark.parametrize("legacy", [False, True])
+def test_storages_of_torch_load(legacy):
+    x = torch.arange(6.0)
+    first, part, second = from_torch([x.storage(), x[2:], x.storage()], legacy=legacy)
+    assert first.tolist() == x.tolist() and (first.dtype, len(first)) == (genesis.float32, 6)
+    first[2] = 9.0
+    assert part[0] == 9 and second[2] == 9 and first == second
+    copied, view = copy.deepcopy((first, part))
+    copied[3] = 8.0
+    assert view[1] == 8 and part[1] == 3 and first.clone().tolist() == pickle.loads(pickle.dumps(first)).tolist()
+
+
+def test_torch_loads_storages_of_ours():
+    x = genesis.arange(6.0)
+    storage, part = to_torch([x.storage(), x[2:]])
+    assert type(storage) is torch.TypedStorage and storage.tolist() == x.tolist()
+    assert storage.data_ptr() + 8 == part.data_ptr()
+    for library, through in ((genesis, to_torch), (torch, from_torch)):
+        y = library.tensor([1, 258])
+        assert through(y.untyped_storage()).tolist() == y.untyped_storage().tolist()
+        with pytest.raises(RuntimeError):
+            through([y.untyped_storage(), y])
+    with pytest.raises(TypeError, match="PyTorch has no storages of uint16"):
+        to_torch(genesis.zeros(2, dtype=genesis.uint16).storage())
+
+
+def test_layouts_and_buffers_are_the_others():
+    for name in ("strided", "jagged", "sparse_coo", "sparse_bsr"):
+        assert to_torch(LAYOUTS[name]) is getattr(torch, name) and from_torch(getattr(torch, name)) is LAYOUTS[name]
+    buffer = to_torch(nn.Buffer(genesis.ones(2), persistent=False))
+    assert isinstance(buffer, torch.nn.Buffer) and not buffer.persistent
+    buffer = from_torch(torch.nn.Buffer(torch.ones(2)))
+    assert isinstance(buffer, nn.Buffer) and buffer.persistent and buffer.tolist() == [1, 1]
+
+
 def test_map_location(tmp_path):
     x = torch.arange(3.0)
     assert from_torch(x, map_location="cpu:1").device == genesis.device("cpu:1")

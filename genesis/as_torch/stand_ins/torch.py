@@ -18,6 +18,7 @@ from genesis.ir.annotations import AnyFunction
 from genesis.ir.dtypes import DType
 from genesis.ir.errors import ArgumentError
 from genesis.ops.registry import OPERATIONS
+from genesis.runtime.devices import DeviceLike
 from genesis.runtime.rng import default_generator
 from genesis.signal import windows
 from genesis.tensor.handle import Tensor
@@ -105,11 +106,12 @@ def copied(view: AnyFunction) -> AnyFunction:
 # ---- old spellings ----
 @takes_out
 def range(
-    start: float, end: float, step: float = 1, *, dtype: DType | None = None, requires_grad: bool = False, **options: Any
+    start: float, end: float, step: float = 1, *, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **options: Any,
 ) -> Tensor:
     """`arange` with its end, of the default float."""
-    numbers = genesis.arange(math.floor((end - start) / step) + 1, **options).to(dtype or genesis.get_default_dtype())
-    return (numbers * step + start).requires_grad_(requires_grad)
+    numbers = genesis.arange(math.floor((end - start) / step) + 1, dtype=genesis.float64, device=device, **options)
+    return (numbers * step + start).to(dtype or genesis.get_default_dtype()).requires_grad_(requires_grad)
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
@@ -143,11 +145,11 @@ def frombuffer(
 ) -> Tensor:
     """A tensor of a buffer's bytes, in its memory. Raises ValueError for what is no buffer, or has not so many elements."""
     try:
-        memoryview(buffer)
+        size = memoryview(buffer).nbytes
     except TypeError as problem:
         raise ArgumentError(f"frombuffer: {problem}") from None
-    if not count:
-        raise ArgumentError("frombuffer: count is 0; want 1 or more, or -1 for all")
+    if not count or offset >= size:
+        raise ArgumentError(f"frombuffer: {count} elements from byte {offset} of {size}; want 1 or more, or -1 for all")
     return genesis.from_numpy(np.frombuffer(buffer, dtype.numpy, count, offset)).requires_grad_(requires_grad)
 
 

@@ -108,9 +108,13 @@ define_properties(method, bool, {
     "_is_view": ("Whether it views another tensor; a detached one does not, although it shares memory.",
                  lambda self: self._base is not None and (not self._detached or self._detached_root is not None)),
 })
+define_properties(method, Tensor, {
+    "__reversed__": ("The tensor with its first axis walked backwards.", lambda self: self.flip(0) if self.ndim else self),
+})
 define_properties(method, int, {
     "dim": ("The number of axes.", lambda self: len(self.shape)),
     "ndimension": ("The number of axes.", lambda self: len(self.shape)),
+    "const_data_ptr": ("`data_ptr()`.", lambda self: self.data_ptr()),
     "element_size": ("Bytes in one element.", lambda self: self.dtype.itemsize),
 })
 
@@ -212,12 +216,6 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
     """
     strides = self.storage_layout.strides
     return tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
-
-
-@method
-def __reversed__(self: Tensor) -> Tensor:
-    """The tensor with its first axis walked backwards."""
-    return self.flip(0) if self.ndim else self
 
 
 @method

@@ -8,7 +8,6 @@ from types import ModuleType
 
 from genesis.functions.creation import as_shape
 from genesis.functions.methods.inspection import define_properties
-from genesis.functions.overrides import function
 from genesis.ir.annotations import AnyFunction, Extents
 from genesis.ir.dtypes import DType
 from genesis.ir.shapes import numel
@@ -17,7 +16,6 @@ from genesis.runtime.devices import DeviceLike
 from genesis.tensor.from_python import from_data
 from genesis.tensor.handle import Tensor, attribute, method
 from genesis.tensor.in_place import in_place
-from genesis.tensor.views import detach
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API standard
 
@@ -49,16 +47,6 @@ def float_power_(self: Tensor, exponent: Tensor | float) -> Tensor:
     if self.dtype.name != "float64":
         raise RuntimeError(f"float_power_: the tensor is {self.dtype.name}; want float64, which the result has")
     return in_place(self, OPERATIONS["float_power"], (exponent,))
-
-
-@function()
-def detach_copy(input: Tensor) -> Tensor:
-    """A copy without gradient.
-
-    >>> genesis.detach_copy(genesis.ones(2, requires_grad=True)).requires_grad
-    False
-    """
-    return detach(input).clone()
 
 
 @method

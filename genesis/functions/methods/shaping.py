@@ -13,7 +13,7 @@ from genesis.functions.methods.strides import as_strided
 from genesis.functions.overrides import function, overridable_method
 from genesis.ir.annotations import Extents
 from genesis.ir.dtypes import DType
-from genesis.ir.errors import ArgumentError
+from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.library import Library
 from genesis.ir.shapes import normalize_axis
 from genesis.ops.registry import OPERATIONS
@@ -172,6 +172,8 @@ def new(self: Tensor, *content: Any, device: DeviceLike = None) -> Tensor:
         return first.view_as(first)
     if isinstance(first, Tensor | TypedStorage):
         return set_(creation.empty(0, dtype=self.dtype, device=self.device), first)
+    if isinstance(first, bool | float | complex | np.inexact):
+        raise ArgumentTypeError(f"new: got {first!r}; want sizes, which are ints, a list of data, a tensor or a storage")
     is_shape = isinstance(first, tuple) and not (Library.strict and type(first) is tuple)
     if not is_shape and not isinstance(first, int | np.integer):
         return new_tensor(self, first, device=device)

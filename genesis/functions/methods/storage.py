@@ -167,7 +167,7 @@ class TypedStorage:
         return UntypedStorage(self._root)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(dtype={self.dtype}, device={self.device}) of size {self.size()}"
+        return f"TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}"
 
 
 class UntypedStorage(TypedStorage):
@@ -215,7 +215,8 @@ class _StorageKind(type):
     kind: str
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return type(instance) is TypedStorage and instance.dtype is cls.dtype and instance.device.type == cls.kind
+        plain = isinstance(instance, TypedStorage) and not isinstance(instance, UntypedStorage)
+        return plain and instance.dtype is cls.dtype and instance.device.type == cls.kind
 
     def __call__(cls, content: int | Sequence[float] = 0) -> TypedStorage:
         return TypedStorage(content, dtype=cls.dtype, device=cls.kind)
@@ -280,12 +281,6 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     array_of(self), array_of(tensor)
     roots = [root_of(t) for t in (self, tensor)]
     return roots[0] is roots[1] and self.storage_layout == tensor.storage_layout and self._element_map is tensor._element_map
-
-
-@method
-def const_data_ptr(self: Tensor) -> int:
-    """`data_ptr()`."""
-    return self.data_ptr()
 
 
 # ---- hash ----

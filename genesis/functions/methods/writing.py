@@ -185,7 +185,7 @@ def _drawn(tensor: Tensor, kind: str, first: Any, second: Any, generator: Genera
 @routed_method
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers of [low, high). Raises ValueError unless low <= high."""
-    if not low <= high or (self.is_floating_point() and high - low > finfo(self.dtype).max):
+    if not low <= high or (high - low > 65504 and self.is_floating_point() and high - low > finfo(self.dtype).max):
         raise ArgumentError(f"uniform_: low is {low} and high {high}; want low <= high, and a range that the dtype holds")
     return _draw_into(self, "uniform", low, high, generator)
 
@@ -218,9 +218,10 @@ def random_(self: Tensor, *bounds: Any, generator: Generator | None = None, **na
 
     Without `to`, or with None, up to the dtype's maximum, or the largest run that a float represents exactly.
     """
-    bounds = (*bounds, *[named.pop(name) for name in ("from", "to") if name in named])
-    if named or len(bounds) > 2:
-        raise ArgumentTypeError(f"random_: got {len(bounds)} bounds and {[*named]}; want at most from and to")
+    count = len(bounds)
+    bounds = (*bounds, *[named[name] for name in ("from", "to") if name in named])
+    if named.keys() not in (set(), {"to"}, {"from", "to"}) or len(bounds) > 2:
+        raise ArgumentTypeError(f"random_: got {count} bounds and {[*named]}; want at most from and to")
     low, high = bounds if len(bounds) == 2 else (0, *bounds, None)[:2]
     high = _end(self) if high is None else high
     if low >= high:
