@@ -108,7 +108,7 @@ A, B = genesis.ones(3, 4), genesis.ones(2, 3, 4)
     (lambda: genesis.einsum("ij,ik->jk", A, B[0].T), ValueError, "'i' in 'ij,ik->jk' has extents 3 and 4"),
     (lambda: genesis.einsum("ii->i", A), ValueError, "'i' in 'ii->i' has extents 3 and 4"),
     (lambda: genesis.einsum("i1->i", A), ValueError, "cannot be read; want letters"),
-    (lambda: genesis.einsum("ij,ij->i", A, A.double()), TypeError, "dtypes differ: float32, float64"),
+    (lambda: genesis.einsum("ij,ij->i", A, A.double()), TypeError, "dtypes differ: float32 and float64"),
     (lambda: genesis.mm(A, B), ValueError, r"mm: mat2 has shape \(2, 3, 4\); want 2 axes, or use matmul"),
     (lambda: genesis.bmm(B, genesis.ones(3, 4, 2)), ValueError, r"bmm: batches differ.*want \(2, ..\) on the right"),
     (lambda: genesis.dot(A, A), ValueError, "dot: input has shape .*want a vector"),
