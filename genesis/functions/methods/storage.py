@@ -215,8 +215,8 @@ class _StorageKind(type):
     kind: str
 
     def __instancecheck__(cls, instance: object) -> bool:
-        plain = isinstance(instance, TypedStorage) and not isinstance(instance, UntypedStorage)
-        return plain and instance.dtype is cls.dtype and instance.device.type == cls.kind
+        return isinstance(instance, TypedStorage) and not isinstance(instance, UntypedStorage) and (
+            instance.dtype is cls.dtype and instance.device.type == cls.kind)
 
     def __call__(cls, content: int | Sequence[float] = 0) -> TypedStorage:
         return TypedStorage(content, dtype=cls.dtype, device=cls.kind)
