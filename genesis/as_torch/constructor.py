@@ -12,7 +12,7 @@ from genesis.as_torch.stand_ins.overrides import _disabled_torch_function_impl
 from genesis.as_torch.stand_ins.tensor_types import legacy_tensor
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes
 from genesis.ir.dtypes import get_default_dtype
-from genesis.nn.parameter import Parameter
+from genesis.nn.parameter import Parameter, ParameterClass
 from genesis.pytree import map_tree
 from genesis.tensor.call_modes import FunctionMode, add_overriding_class, ignoring_classes
 from genesis.tensor.handle import INTERNAL, Tensor, attributes_of, note_result_class
@@ -40,6 +40,9 @@ def take_sizes() -> None:
 
     def new(cls: type[Tensor], *content: Any, **options: Any) -> Tensor:
         """A tensor from sizes, from data in the default float, or sharing another tensor's storage."""
+        data = content[0] if content else options.get("data")
+        if issubclass(cls, Parameter) and isinstance(data, Tensor) and type(data)._result_class is not Tensor:
+            return _parameter(data, *content[1:], **{name: value for name, value in options.items() if name != "data"})
         self = object.__new__(cls)
         if content and not issubclass(cls, Parameter):
             construct(self, content, options)
@@ -62,7 +65,16 @@ def take_sizes() -> None:
     Tensor.__init__ = made  # type: ignore[method-assign, assignment]
 
 
-class _MixedClass(type):
+def _parameter(data: Tensor, requires_grad: bool = True) -> Tensor:
+    """A parameter of a user's class: a detached tensor of that, which `isinstance` tells from other ones by `_is_param`."""
+    made = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(f"Parameter: detach() of a {type(data).__name__} gave a {type(made).__name__}; want the same class")
+    made._is_param = True  # type: ignore[attr-defined]
+    return made
+
+
+class _MixedClass(ParameterClass):
     """The metaclass of classes derived from Tensor and others: their instances' `__dict__` is a tensor's."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: Attributes, **options: Any) -> _MixedClass:
@@ -71,7 +83,7 @@ class _MixedClass(type):
 
 def _is_mixed(bases: Sequence[object]) -> bool:
     """Whether a class with these bases is a tensor class but would inherit another class's `__dict__`."""
-    plain = [base for base in bases if type(base) is type]
+    plain = [base for base in bases if type(base) in (type, ParameterClass)]
     if len(plain) < len(bases) or not any(issubclass(base, Tensor) for base in plain):
         return False
     others = {kind for base in plain for kind in base.__mro__ if not issubclass(Tensor, kind)}

@@ -63,7 +63,7 @@ def backward(
                 if watched or tensor._hooks is not None or tensor._node_hooks is not None or tensor._post_hooks is not None:
                     _accumulate(tensor, gradient, create_graph)
                 else:
-                    add_gradient(tensor, gradient, create_graph)
+                    add_gradient(tensor, gradient, create_graph, not tensor.is_leaf)
         running.run_callbacks()
     flush_part()
     with LOCK:
@@ -122,7 +122,7 @@ def gradients_of(
             if id(tensor) in chosen:  # hooks of a leaf; those of a result were called on the way
                 totals[id(tensor)] = hooked(gradient, tensor._hooks, create_graph)
             if tensor._retains_grad:
-                add_gradient(tensor, gradient.clone(), create_graph)
+                add_gradient(tensor, gradient, create_graph, True)
     return [totals.get(id(tensor)) for tensor in inputs]
 
 
@@ -207,8 +207,7 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
     hooks = tensor._node_hooks
     if hooks is not None:
         (gradient,) = hooks.before([gradient], create_graph)
-    own = gradient if tensor._grad is not None else gradient.clone()  # hooks may have kept that one
-    add_gradient(tensor, own, create_graph)
+    add_gradient(tensor, gradient, create_graph, True)
     if hooks is not None:
         hooks.after([], [gradient], create_graph)
     for observer in thread_state.observers:
@@ -218,10 +217,13 @@ def _accumulate(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
             raise RuntimeError("register_post_accumulate_grad_hook: a hook returned a value, which would be ignored; want None")
 
 
-def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool) -> None:
-    """`.grad = gradient`, or `.grad += gradient`: of a leaf in the tensor that is there, of a result in a new one."""
+def add_gradient(tensor: Tensor, gradient: Tensor, create_graph: bool, shared: bool = False) -> None:
+    """`.grad = gradient`, or a copy if it may be another's (`shared`); or `.grad += gradient`, in place for a leaf alone."""
     if thread_state.recorder is not None:
         touched_gradient(tensor, True)
+    if shared and tensor._grad is None:
+        with grad_mode(create_graph):
+            gradient = gradient.clone()
     if tensor._grad is None:  # no call, and so no other thread, comes before it is there
         gradient._keeps_derivation = True
         tensor._grad = gradient

@@ -77,15 +77,16 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge of a tensor: the node that computed it. Raises RuntimeError for a tensor without gradient, and for a leaf.
+    """The edge of a tensor: the node that computed it, a leaf's accumulation. Raises RuntimeError for one without gradient.
 
     >>> x = genesis.ones(1, requires_grad=True)
     >>> genesis.autograd.graph.get_gradient_edge(x * 2)
     GradientEdge(node=<MulBackward>, output_nr=0)
     """
-    if not tensor.requires_grad or tensor.grad_fn is None:
-        raise RuntimeError("get_gradient_edge: the tensor is a leaf, or requires no gradient; want a result that does")
-    return GradientEdge(tensor.grad_fn, 0)
+    if not tensor.requires_grad:
+        raise RuntimeError("get_gradient_edge: the tensor requires no gradient; want one that does")
+    with grad_mode(True):
+        return GradientEdge(*tensor.view_as(tensor).grad_fn.next_functions[0])  # type: ignore[union-attr]
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

@@ -127,7 +127,7 @@ class TraceBackward:
             needed = rules_read(regathered, derived, graph, position) if regathered else ()
             made, start = Regathered(source.nodes, regathered, graph, position), len(graph)
             ends, rest, reads = derived(graph, lambda i: made.value(i) if i in needed else graph.value(position(i)))
-            _copy_shared(ends, nodes, wanted, start)
+            _copy_shared(ends, nodes, start)
             reads = {reader: tuple([i for at in seen for i in operands_of(source.nodes, regathered, at)])
                      for reader, seen in reads.items()} if needed else reads
             return tuple(ends), tuple(ends.values()), tuple(rest), tuple(rest.values()), reads, frozenset(reads)
@@ -310,9 +310,9 @@ def leads_on(trace: Trace, index: int, reachable: AbstractSet[int] | None) -> bo
 
 
 # ---- cotangents ----
-def _copy_shared(ends: dict[int, Value], nodes: Sequence[Node], wanted: AbstractSet[int], start: int) -> None:
-    """Copy each leaf's gradient that is another one's too, or was there before `start`: a `.grad` has memory of its own."""
-    met = {value.index for index, value in ends.items() if index in wanted and nodes[index].op != "variable"}
+def _copy_shared(ends: dict[int, Value], nodes: Sequence[Node], start: int) -> None:
+    """Copy each leaf's gradient that is another leaf's too, or was there before `start`: a `.grad` has memory of its own."""
+    met = set[int]()
     for index, value in ends.items():
         if nodes[index].op == "variable":
             if value.index < start or value.index in met:

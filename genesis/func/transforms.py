@@ -1,8 +1,8 @@
 """Derivatives as composable function transforms.
 
 Arguments and results may be nested tuples, lists and dicts of tensors. The function sees tensors that require grad; the
-caller's tensors keep their flags, `.grad` and values. Results require grad only if they depend on an outer transform's argument
-or on a tensor of the caller's with `requires_grad`.
+caller's tensors keep their flags, `.grad` and, but in `jvp`, values. Results require grad only if they depend on an outer
+transform's argument or on a tensor of the caller's with `requires_grad`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from genesis.functions.random_draws import mapped
 from genesis.ir.annotations import AnyFunction, Arguments, Attributes, Tree
 from genesis.ir.errors import ArgumentError, ArgumentTypeError, OutOfRangeError
 from genesis.pytree import leaves_of, map_tree, with_leaves
+from genesis.tensor.dispatch import array_of
 from genesis.tensor.handle import Tensor
 from genesis.tensor.modes import is_grad_enabled
 from genesis.tracing.state import grad_mode
@@ -122,7 +123,7 @@ def jvp(
     """(the result of `func(*primals)`, its directional derivative along the tangents); then aux, with `has_aux`.
 
     It uses reverse mode twice: v -> v J is linear in v, and its own vjp with the tangents gives J times the tangents.
-    With `strict`, a result that does not depend on the primals raises RuntimeError.
+    Writes to the primals are the caller's, too. With `strict`, a result that depends on no primal raises RuntimeError.
 
     >>> genesis.func.jvp(lambda x: x * x, (genesis.tensor([1.0, 3.0]),), (genesis.tensor([1.0, 10.0]),))
     (tensor([1., 9.]), tensor([ 2., 60.]))
@@ -133,6 +134,8 @@ def jvp(
     if strict and not all([y.requires_grad for y in call.outputs]):
         raise RuntimeError("jvp: a result does not depend on the primals; strict=True wants all to")
     value, change = call.leave(call.result), _pushing("jvp", call)(tuple(tangents))
+    for x, new in call.written:
+        x.copy_(call.leave(new))
     return (value, change, call.leave(call.aux)) if has_aux else (value, change)
 
 
@@ -199,9 +202,10 @@ class _Call:
     """A call of a function with new leaves, the points, for the arguments to differentiate by.
 
     `records`: whether derivatives must be recorded, because something outside may differentiate them.
+    `written`: (argument, what the function has made of it) for those that it has written to.
     """
 
-    __slots__ = ("arguments", "aux", "outputs", "points", "records", "result")
+    __slots__ = ("arguments", "aux", "outputs", "points", "records", "result", "written")
 
     aux: Tree
 
@@ -211,7 +215,8 @@ class _Call:
         self.arguments = args[argnums] if isinstance(argnums, int) else tuple([args[position] for position in positions])
         leaves = [_floating(name, leaf) for leaf in leaves_of(self.arguments)]
         self.points = [enter(leaf, follow) for leaf in leaves]
-        given = with_leaves([args[position] for position in positions], map(handle, self.points, leaves))
+        handles = [*map(handle, self.points, leaves)]
+        given = with_leaves([args[position] for position in positions], iter(handles))
         replaced = [*args]
         for position, argument in zip(positions, given, strict=True):
             replaced[position] = argument
@@ -221,6 +226,8 @@ class _Call:
             got = type(result).__name__
             raise ArgumentTypeError(f"{name}: with has_aux the function must return a pair (result, aux), got {got}")
         self.result, self.aux = result if has_aux else (result, ())
+        self.written = [(x, new) for x, new, point in zip(leaves, handles, self.points, strict=True)
+                        if array_of(new) is not array_of(point)]
         self.outputs: list[Tensor] = leaves_of(self.result)
         for y in self.outputs or (None,):
             if not isinstance(y, Tensor):

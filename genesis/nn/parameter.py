@@ -15,7 +15,16 @@ from genesis.tensor.users_attributes import users_attributes
 from genesis.tensor.views import move_storage, share_data
 
 
-class Parameter(Tensor):
+class ParameterClass(type):
+    """Parameter's class. A tensor of a user's class with a true `_is_param` is a Parameter, too, as in PyTorch."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        if super().__instancecheck__(x):
+            return True
+        return cls is Parameter and isinstance(x, Tensor) and bool(attributes_of(x).get("_is_param"))
+
+
+class Parameter(Tensor, metaclass=ParameterClass):
     """A leaf that requires a gradient and that modules collect.
 
     Args:

@@ -95,6 +95,8 @@ def _refresh(view: Tensor, root: Tensor) -> None:
     if view._array.node.differentiable or refreshed.node.differentiable:
         view._requires_grad = refreshed.node.differentiable
     if view._retains_grad and not unwritten:
+        with grad_mode(True):  # a value of its own: a view of the whole is the root's, or another view's
+            refreshed = call(OPERATIONS["clone"], (tensor_of(refreshed, True),))._array
         retain_at(view, refreshed)
     view._array = refreshed
     view._seen = changes

@@ -75,6 +75,38 @@ def test_a_view_that_retains_its_gradient_does_so_after_writes():
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("records", [True, False])
+def test_views_of_the_whole_retain_gradients_of_their_own_after_writes(records):
+    found = []
+    for lib in BOTH:
+        base = lib.ones(2, requires_grad=True) * 1
+        first, second = base[:], base[:]
+        for x in (base, first, second):
+            x.retain_grad()
+        with lib.set_grad_enabled(records):
+            base.mul_(2)
+        (first * first + second * 3 + base * 5).sum().backward()
+        found.append([x.grad.tolist() for x in (first, second)] + ([base.grad.tolist()] if records else []))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("lib", BOTH)
+def test_retained_gradients_share_no_memory(lib):
+    leaf, other = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    first = leaf * 2
+    second = first + other
+    second.backward(lib.ones(2), inputs=[first, second, other])
+    first.grad.numpy()[:] = 7
+    assert second.grad.tolist() == other.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("lib", BOTH)
+def test_the_edge_of_a_leaf_is_its_accumulation(lib):
+    leaf = lib.ones(2, requires_grad=True)
+    edge = lib.autograd.graph.get_gradient_edge(leaf)
+    assert edge.output_nr == 0 and edge.node.variable is leaf and edge.node == (leaf * 2).grad_fn.next_functions[0][0]
+
+
 @pytest.mark.parametrize("call", [
     lambda lib, x: lib.unique(x), lambda lib, x: lib.unique(x, dim=0), lambda lib, x: lib.unique_consecutive(x),
     lambda lib, x: lib.unique(x, return_counts=True)[0],

@@ -166,3 +166,18 @@ def test_a_single_axis_in_a_tuple_is_a_results(lib):
     assert lib.func.vmap(lambda x: x, out_dims=(1,))(x).tolist() == x.T.tolist()
     with pytest.raises(ValueError):
         lib.func.vmap(lib.mul, in_dims=[0, 0])(x, x)
+
+
+@pytest.mark.parametrize("lib", [genesis, torch])
+def test_a_function_that_jvp_calls_writes_to_the_callers_tensors(lib):
+    def doubled(x):
+        x.mul_(2)
+        return x * x
+
+    x = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+    push = lib.func.vmap(lambda row, tangent: lib.func.jvp(doubled, (row,), (tangent,)), in_dims=1)
+    value, tangent = push(x, lib.ones(2, 2))
+    assert x.tolist() == [[2.0, 4.0], [6.0, 8.0]] and value.tolist() == (x * x).T.tolist()
+    assert tangent.tolist() == (4 * x).T.tolist()
+    lib.func.jvp(doubled, (x[0],), (lib.ones(2),))
+    assert x.tolist() == [[4.0, 8.0], [6.0, 8.0]]

@@ -112,3 +112,28 @@ at, functional = torch.arange(3.0).as_subclass(Coordinates), torch.autograd.func
 for found in (functional.jacobian(bent, at), functional.jacobian(bent, at, vectorize=True), functional.vjp(bent, at, at)[1],
               functional.jvp(bent, at, at)[1], functional.hessian(lambda x: bent(x).sum(), at)):
     print(type(found).__name__, found.tolist())
+
+
+class Tagged(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2, 3).as_subclass(Tagged))
+        self.fixed = nn.Parameter(data=torch.ones(3, dtype=torch.int64).as_subclass(Tagged), requires_grad=False)
+
+    def forward(self, x):
+        return x @ self.weight.t()
+
+
+holder = Holder()
+holder(torch.ones(4, 3)).sum().backward()
+torch.optim.SGD(holder.parameters(), 0.5).step()
+print([(name, type(p), p.requires_grad, isinstance(p, nn.Parameter)) for name, p in holder.double().named_parameters()])
+print(holder.weight.tolist(), type(holder.weight * 1), isinstance(holder.weight * 1, nn.Parameter))
+holder.load_state_dict(Holder().state_dict(), assign=True)
+print(type(holder.weight), isinstance(holder.weight, nn.Parameter), holder.weight.tolist())
