@@ -74,6 +74,12 @@ def _parameter(data: Tensor, requires_grad: bool = True) -> Tensor:
     return made
 
 
+def _is_instance(cls: type, x: object) -> bool:
+    """`isinstance` of Parameter and the classes derived from it: `_is_param` makes any tensor a Parameter."""
+    return cls in x.__class__.__mro__ or (
+        cls is Parameter and isinstance(x, Tensor) and bool(attributes_of(x).get("_is_param")))
+
+
 class _MixedClass(ParameterClass):
     """The metaclass of classes derived from Tensor and others: their instances' `__dict__` is a tensor's."""
 
@@ -121,6 +127,7 @@ def derive_classes() -> None:
         cls._result_class = cls
         note_result_class(cls)
 
+    ParameterClass.__instancecheck__ = _is_instance  # type: ignore[method-assign]
     Tensor.__init_subclass__ = classmethod(derived)  # type: ignore[assignment]
     Tensor.__torch_function__ = _plain_function  # type: ignore[attr-defined]
 

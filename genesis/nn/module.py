@@ -74,7 +74,7 @@ class Module(Hooked, Convertible, Stateful):
             if name in members_of(self, "_parameters").names:
                 check_kind("_parameters", name, value)
             make_member(self, "_modules", name, value)
-        elif isinstance(value, Parameter) and not is_set_by_class(type(self), name):
+        elif isinstance(value, Tensor) and isinstance(value, Parameter) and not is_set_by_class(type(self), name):
             if type(self).register_parameter is _plain_registration:
                 make_member(self, "_parameters", name, value)
             else:  # a class, or a replaced method, handles parameters itself
@@ -86,7 +86,8 @@ class Module(Hooked, Convertible, Stateful):
         else:
             old = self.__dict__.get(name, name)
             if value is not None and (
-                old is None or isinstance(old, Parameter | Module) or (isinstance(old, Tensor) > isinstance(value, Tensor))
+                old is None or isinstance(old, Module)
+                or (isinstance(old, Tensor) and (isinstance(old, Parameter) or not isinstance(value, Tensor)))
             ):
                 check_kind(table_of(self, name), name, value)
             object.__setattr__(self, name, value)

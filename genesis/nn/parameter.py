@@ -16,12 +16,7 @@ from genesis.tensor.views import move_storage, share_data
 
 
 class ParameterClass(type):
-    """Parameter's class. A tensor of a user's class with a true `_is_param` is a Parameter, too, as in PyTorch."""
-
-    def __instancecheck__(cls, x: object) -> bool:
-        if super().__instancecheck__(x):
-            return True
-        return cls is Parameter and isinstance(x, Tensor) and bool(attributes_of(x).get("_is_param"))
+    """The class of Parameter, so that `as_torch` can count tensors of users' classes among its instances."""
 
 
 class Parameter(Tensor, metaclass=ParameterClass):
