@@ -89,7 +89,7 @@ class _MixedClass(ParameterClass):
 
 def _is_mixed(bases: Sequence[object]) -> bool:
     """Whether a class with these bases is a tensor class but would inherit another class's `__dict__`."""
-    plain = [base for base in bases if type(base) in (type, ParameterClass)]
+    plain = [base for base in bases if isinstance(base, type) and type(base) in (type, ParameterClass)]
     if len(plain) < len(bases) or not any(issubclass(base, Tensor) for base in plain):
         return False
     others = {kind for base in plain for kind in base.__mro__ if not issubclass(Tensor, kind)}

@@ -31,13 +31,11 @@ def innermost_backward() -> RunningBackward:
     return running
 
 
-def queue_callback(callback: Callable[[], None]) -> bool:
-    """Call `callback` once at the end of the backward that runs, however often it is queued; returns whether this is new.
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call `callback` once at the end of the backward that runs, however often it is queued.
 
     Where no `.grad` is written (`autograd.grad`), and where backward fails, it is dropped.
     """
     callbacks = innermost_backward()._callbacks
-    if callback in callbacks:
-        return False
-    callbacks.append(callback)
-    return True
+    if callback not in callbacks:
+        callbacks.append(callback)

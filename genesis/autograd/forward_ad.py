@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from genesis.autograd.pullback import pull, pull_linear
+from genesis.autograd.pullback import or_zeros, pull, pull_linear
 from genesis.ir.errors import ArgumentError
 from genesis.tensor.handle import Tensor
 from genesis.tracing.state import grad_mode, thread_state
@@ -82,12 +82,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value and its tangent; the tangent is None if it depends on no dual tensor."""
     duals = thread_state.dual_level[0] if thread_state.dual_level is not None else []
-    known = next((tangent for dual, tangent in duals if dual is tensor), None)
-    if known is not None or not duals or not tensor.requires_grad:
-        return UnpackedDualTensor(tensor.detach(), known)
-    seeds, slopes = pull_linear([tensor], [dual for dual, _ in duals])
-    met = [(slope, tangent) for slope, (_, tangent) in zip(slopes, duals, strict=True) if slope is not None]
-    if not met:
-        return UnpackedDualTensor(tensor.detach(), None)
-    found = pull([slope for slope, _ in met], [tangent for _, tangent in met], seeds, False)[0]
-    return UnpackedDualTensor(tensor.detach(), tensor.detach().new_zeros(tensor.shape) if found is None else found)
+    tangent = next((tangent for dual, tangent in duals if dual is tensor), None)
+    if tangent is None and duals and tensor.requires_grad:
+        seeds, slopes = pull_linear([tensor], [dual for dual, _ in duals])
+        met = [(slope, along) for slope, (_, along) in zip(slopes, duals, strict=True) if slope is not None]
+        if met:
+            [tangent] = or_zeros(pull([slope for slope, _ in met], [along for _, along in met], seeds, False), [tensor])
+    return UnpackedDualTensor(tensor.detach(), tangent)

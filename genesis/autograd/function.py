@@ -15,6 +15,7 @@ from typing import Any
 from genesis.autograd.custom import Context, plain, record_custom
 from genesis.autograd.pullback import enter, handle, pull
 from genesis.ir.annotations import AnyFunction, Arguments
+from genesis.pytree import map_tree
 from genesis.tensor.composite import CompositeTensor
 from genesis.tensor.dispatch import array_of
 from genesis.tensor.from_python import filled
@@ -89,11 +90,10 @@ class Function(metaclass=ABCMeta):  # noqa: B024 - GradientNode is a virtual sub
                 cls.setup_context(context, args, results)
             else:
                 results = cls.forward(context, *args, **kwargs)
-        several = isinstance(results, tuple | list)
+        if not isinstance(results, tuple | list | Tensor):
+            raise TypeError(f"{cls.__name__}.forward: wants a tensor or a tuple back, got {type(results).__name__}")
+        several = not isinstance(results, Tensor)
         listed = list(results) if several else [results]
-        for result in listed:
-            if not several and not isinstance(result, Tensor):
-                raise TypeError(f"{cls.__name__}.forward: wants a tensor or a tuple back, got {type(result).__name__}")
         if thread_state.grad_enabled and any(context.needs_input_grad):
             if cls.jvp is not Function.jvp:
                 context._pushed = functools.partial(_adjoint_of, cls.jvp, [
@@ -173,11 +173,8 @@ def once_differentiable(backward: AnyFunction) -> AnyFunction:
         sources = [t for t in (*grad_outputs, *ctx.saved_tensors) if isinstance(t, Tensor) and t.requires_grad]
         if not thread_state.grad_enabled or not sources:
             return answers
-        several = isinstance(answers, tuple | list)
         problem = RuntimeError("backward: this gradient comes from a once_differentiable function and cannot be derived again")
-        listed = answers if several else [answers]
-        barred = [barred(problem, answer, *sources) if isinstance(answer, Tensor) else answer for answer in listed]
-        return tuple(barred) if several else barred[0]
+        return map_tree(lambda a: barred(problem, a, *sources) if isinstance(a, Tensor) else a, answers)
 
     return once
 

@@ -205,12 +205,11 @@ class _Check:
         """Check that a second run of backward and, if requested, a batched run give the same gradients."""
         outputs, leaves = self.run()
         for k, u, before in zip(kept, rows, gradients, strict=True):
-            again = [("not deterministic: two runs", self.gradients(k, outputs[k], leaves, u), settings.nondet_tol)]
-            if settings.batched and outputs[k].requires_grad:
-                again.append(("another of several cotangents at once: they", self.batched_gradients(outputs[k], leaves, u),
-                              settings.atol + settings.nondet_tol))
-            for what, found, within in again:
-                for i, a, b in zip(self.wanted, before, found, strict=True):
+            again = [("not deterministic: two runs", False, settings.nondet_tol)]
+            if settings.batched:
+                again.append(("another of several cotangents at once: they", True, settings.atol + settings.nondet_tol))
+            for what, batched, within in again:
+                for i, a, b in zip(self.wanted, before, self.gradients(k, outputs[k], leaves, u, batched), strict=True):
                     if not np.allclose(a, b, 0, within, equal_nan=True):
                         raise GradcheckError(f"{self.name}: backward of output {k} to input {i} is {what} "
                                              f"lie {np.abs(a - b).max():.6g} apart; want {within} at most")
@@ -232,28 +231,23 @@ class _Check:
             f"numerical {numerical[row, column]:.8g}, analytical {analytical[row, column]:.8g}; "
             f"want them within {atol} + {rtol} * |numerical| (wrong: {wrong.sum()} of {wrong.size})")
 
-    def gradients(self, k: int, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
-        """Each leaf's gradients (rows, elements) for the rows, which are cotangents of output k."""
+    def gradients(
+        self, k: int, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray, batched: bool = False
+    ) -> list[np.ndarray]:
+        """Each leaf's gradients (rows, elements) for the rows, which are cotangents of output k: one by one, or `batched`."""
         found = [np.zeros((len(rows), leaf.numel())) for leaf in leaves]
-        for row, seed in enumerate(rows if output.requires_grad else ()):
-            cotangent = from_data(seed.reshape(output.shape), float64, device=array_of(output).device)
-            cotangents = grad(output, leaves, cotangent, retain_graph=True, allow_unused=True)
+        for at in () if not output.requires_grad else (slice(None),) if batched else range(len(rows)):
+            seeds = from_data(rows[at].reshape((*rows.shape[:batched], *output.shape)), float64, device=array_of(output).device)
+            cotangents = grad(output, leaves, seeds, retain_graph=True, allow_unused=True, is_grads_batched=batched)
             for n, (got, leaf) in enumerate(zip(cotangents, leaves, strict=True)):
                 if got is None:
                     continue
-                if got.shape != leaf.shape or got.dtype is not leaf.dtype:
+                if got.shape[batched:] != leaf.shape or got.dtype is not leaf.dtype:
                     raise GradcheckError(
                         f"{self.name}: the gradient of output {k} has shape {got.shape} and dtype {got.dtype.name}; "
                         f"want the input's, {leaf.shape} and {leaf.dtype.name}")
-                found[n][row] = got.numpy(force=True).reshape(-1)
+                found[n][at] = got.numpy(force=True).reshape(found[n][at].shape)
         return found
-
-    def batched_gradients(self, output: Tensor, leaves: Sequence[Tensor], rows: np.ndarray) -> list[np.ndarray]:
-        """As `gradients`, for all rows at once."""
-        cotangents = from_data(rows.reshape(len(rows), *output.shape), float64, device=array_of(output).device)
-        found = grad(output, leaves, cotangents, retain_graph=True, allow_unused=True, is_grads_batched=True)
-        return [np.zeros((len(rows), leaf.numel())) if got is None else got.numpy(force=True).reshape(len(rows), -1)
-                for got, leaf in zip(found, leaves, strict=True)]
 
     def tangents(self, i: int, direction: np.ndarray) -> list[np.ndarray]:
         """The flattened tangents of all outputs for a direction of input i."""
