@@ -10,6 +10,7 @@ from genesis.ir.annotations import Extents, Options
 from genesis.ir.dtypes import DType, dtype_of_scalar, get_default_dtype
 from genesis.ir.errors import ArgumentError, ArgumentTypeError
 from genesis.ir.named_layouts import NamedLayout, SparseLayout
+from genesis.ir.shapes import Shape
 from genesis.ops.registry import OPERATIONS
 from genesis.runtime.devices import DeviceLike, device_of
 from genesis.tensor.composite import CompositeTensor
@@ -42,11 +43,14 @@ def _as_extents(name: str, extents: Sequence[Any]) -> tuple[int, ...]:
 
 
 class LayoutOptions(TypedDict, total=False):
-    """PyTorch's options for memory. genesis has one layout, so these change nothing."""
+    """PyTorch's options for memory. A sparse `layout` is one of zeros; the others change nothing."""
 
     layout: object
     pin_memory: bool
     memory_format: object
+
+
+SPARSE_ZEROS: list[Callable[[SparseLayout, Shape, DType, DeviceLike], Tensor]] = []  # the function of `sparse` that makes them
 
 
 def check_layout_options(name: str, options: Options) -> None:
@@ -81,6 +85,9 @@ def _full(
 ) -> Tensor:
     """`full` of a checked shape."""
     if options:
+        layout = options.get("layout")
+        if isinstance(layout, SparseLayout) and fill_value.__class__ is int and fill_value == 0:
+            return SPARSE_ZEROS[0](layout, shape, dtype or dtype_of_scalar(0), device).requires_grad_(requires_grad)
         check_layout_options("full", options)
     if isinstance(fill_value, Tensor):
         result = call(OPERATIONS["full"], (fill_value.to(device), shape, dtype or fill_value.dtype))

@@ -7,7 +7,7 @@ belong to elements [m, n] of the result that nobody reads. Kernels may skip them
 from __future__ import annotations
 
 from collections.abc import Sequence
-from string import ascii_letters
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,7 @@ def bilinear(input1: Value, input2: Value, weight: Value, bias: Value | None = N
 
 
 Names = tuple[str, ...]  # axis names: letters; the axes of "..." are .., ".1", ".0"
+_LETTERS: dict[Any, str] = {...: "...", **dict(enumerate(ascii_uppercase + ascii_lowercase))}
 
 
 # ---- einsum (Einstein, 1916): diagonals, then sums, then matrix products of pairs ----
@@ -148,10 +149,13 @@ def _given(equation: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
     if isinstance(equation, str):
         return equation, list(operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands)
     given = [equation, *operands]
-    texts = ["".join(["..." if name is ... else ascii_letters[(name + 26) % 52] for name in term]) for term in given[1::2]]
-    if len(given) % 2:
-        texts.append("->" + "".join(["..." if name is ... else ascii_letters[(name + 26) % 52] for name in given.pop()]))
-    return ",".join(texts).replace(",->", "->"), given[::2]
+    result = [[given.pop()]] if len(given) % 2 else []
+    sides = [given[1::2], *result]
+    unknown = [name for terms in sides for term in terms
+               for name in (term if isinstance(term, Sequence) else [term]) if name not in _LETTERS]
+    if unknown:
+        raise ValueError(f"einsum: axes are named {unknown}; want numbers from 0 to 51, or ...")
+    return "->".join([",".join(["".join([_LETTERS[name] for name in term]) for term in terms]) for terms in sides]), given[::2]
 
 
 def _rearranged(equation: Any, *operands: Any) -> Shared:

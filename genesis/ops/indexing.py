@@ -159,6 +159,7 @@ def gather(input: Value, dim: int, index: Value, *, sparse_grad: bool = False) -
     tensor([[1, 1],
             [4, 3]])
     """
+    normalize_axis("gather", dim, input.ndim)
     if not numel(index.shape):  # its number of axes does not matter
         return reshape_value(slice_value(reshape_value(input, (numel(input.shape),)), 0, 0, 0), index.shape)
     axis, checked = _checked("gather", *_with_axes(input, dim, index))
@@ -170,7 +171,7 @@ def scattered(name: str, input: Value, dim: int, index: Value, src: Value | floa
     """The axis, the index and the part of `src` that it covers, checked."""
     axis, index = _checked(name, *_with_axes(input, dim, index))
     if isinstance(src, Value) and not src.is_scalar:
-        src = _with_axis(src)
+        src = _with_axis(src) if numel(index.shape) else expand(src.graph.constant(0, src.dtype), index.shape)
         alike(name, input, src)
         if src.ndim != index.ndim or any(i > s for i, s in zip(index.shape, src.shape, strict=True)):
             raise ValueError(f"{name}: index {index.shape} exceeds src {src.shape}")

@@ -236,7 +236,8 @@ composite("min", ref=np.min, keywords={"other": "dim"})(_extremum_at("min"))
 
 def _truth(name: str, ref: Reference, what: str, example: str) -> Operation:
     def define(input: Value, dim: Axes = None, keepdim: bool = False) -> Value:
-        y = reduce_value(name, cast(input, bool_), normalize_axes(name, dim, input.ndim), keepdim)
+        axes = () if dim in ((), []) else normalize_axes(name, dim, input.ndim)  # none are none here, as in PyTorch
+        y = reduce_value(name, cast(input, bool_), axes, keepdim)
         return cast(y, uint8) if input.dtype is uint8 else y  # as in PyTorch
 
     define.__doc__ = f"""Whether {what} true.

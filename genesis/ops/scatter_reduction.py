@@ -35,7 +35,7 @@ def _fold_grad(g: Value, y: Value, base: Value, index: Value, source: Value) -> 
         return gather_value(x, index, dim)
 
     if mode != "mul":
-        of_base, of_source = cast(base == y, g.dtype), cast(source == there(y), g.dtype)
+        of_base, of_source = [cast(where(x != x, True, x == found), g.dtype) for x, found in ((base, y), (source, there(y)))]
         share = g / scatter_value(of_base, index, of_source, dim, "add")
         return of_base * share, None, of_source * there(share)
     zero, zero_base = source == 0, base == 0
@@ -110,7 +110,7 @@ def scatter_reduce(input: Value, dim: int, index: Value, src: Value, reduce: str
     return _reduced("scatter_reduce", input, axis, index, src, reduce, include_self)
 
 
-@composite("index_reduce", (0, 2, 3), in_place=True)
+@composite("index_reduce", (0, 2, 3), in_place=True, takes_complex=True)
 def index_reduce(input: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
     """`input` with the slices of `source` folded into those at the positions `index` (1-d) along `dim`."""
     if not input.ndim:

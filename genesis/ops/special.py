@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from math import gamma as gamma_of, inf, log as ln, pi
 from typing import Any
 
@@ -93,7 +94,7 @@ def polygamma(n: int, input: Value) -> Value:
     >>> genesis.polygamma(1, genesis.tensor([1.0]))
     tensor([1.6449])
     """
-    if n < 0:
+    if operator.index(n) < 0:
         raise ValueError(f"polygamma: n is {n}; want 0 or more")
     return digamma(input) if n == 0 else rounded_once(lambda x: _polygamma(n, x))(input)
 
@@ -102,6 +103,8 @@ def polygamma(n: int, input: Value) -> Value:
 @rounded_once
 def mvlgamma(input: Value, p: int) -> Value:
     """The logarithm of the multivariate gamma function in `p` dimensions."""
+    if operator.index(p) < 1:
+        raise ValueError(f"mvlgamma: p is {p}; want 1 or more")
     total = lgamma(input) + p * (p - 1) / 4 * ln(pi)
     for k in range(1, p):
         total = total + lgamma(input - k / 2)

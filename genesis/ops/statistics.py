@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genesis.ir.dtypes import DType, int64
-from genesis.ir.errors import ArgumentTypeError
+from genesis.ir.errors import ArgumentTypeError, EmptyError
 from genesis.ir.graph import Value
 from genesis.ir.shapes import normalize_axis, numel
 from genesis.ops.arrangement import diag
@@ -15,7 +15,7 @@ from genesis.ops.ordering import cumsum, kth, rows_along, sort
 from genesis.ops.reduction import Axes, amax, amin, any, corrected, mean, std, sum, var
 from genesis.ops.registry import Operation, cast, composite, expand, floating_dtype, widened
 from genesis.ops.results import Extrema, Sorted
-from genesis.ops.rows import formula
+from genesis.ops.rows import checked, formula
 from genesis.ops.views import permute_value, reshape_value, slice_value
 
 
@@ -96,10 +96,12 @@ def _quantile(name: str, input: Value, q: Value | float, dim: int | None, keepdi
     else:
         last = expand(wide.graph.constant(extent - 1, wide.dtype), (*lead, 1))
     count = numel(at.shape)
-    position = reshape_value(cast(at, wide.dtype), (1,) * len(lead) + (count,)) * last
+    at = cast(at, wide.dtype)
+    at = where(checked((at >= 0) & (at <= 1), f"{name}: q is not within [0, 1]"), at, 0)
+    position = reshape_value(at, (1,) * len(lead) + (count,)) * last
+    if name == "quantile":  # the last is NaN, if there is one
+        position = where(any(missing, -1, True), extent - 1, position)
     found = _between(wide, where(position < 0, 0, position), extent, interpolation)
-    spoilt = last < 0 if name == "nanquantile" else any(missing, -1, True)
-    found = where(spoilt, float("nan"), found)
     kept = (1,) * input.ndim if dim is None else (*lead[:axis], 1, *lead[axis:]) if input.ndim else ()
     shape = (*at.shape, *(kept if keepdim else lead))
     return cast(reshape_value(permute_value(found, [len(lead), *range(len(lead))]), shape), input.dtype)
@@ -153,6 +155,8 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Sort
     """
     axis = normalize_axis("kthvalue", dim, input.ndim)
     extent = input.shape[axis] if input.ndim else 1
+    if not extent:
+        raise EmptyError(f"kthvalue: shape {input.shape} has no elements along dim {dim}; want one at least")
     if not 1 <= k <= extent:
         raise ValueError(f"kthvalue: k is {k}; want 1 to {extent}, the extent of dim {dim}")
     return kth(rows_along(input, axis), k - 1, axis, keepdim, input.ndim)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from genesis.functions.creation import empty
+from genesis.functions.creation import SPARSE_ZEROS, empty
 from genesis.functions.from_data import as_tensor
 from genesis.functions.methods.conversion import values_of
 from genesis.functions.selection import nonzero
@@ -136,6 +136,10 @@ def sparse_coo_tensor(
     return _leaf(checked(made, check_invariants), requires_grad)
 
 
+SPARSE_ZEROS.append(lambda layout, shape, dtype, device: in_layout(
+    sparse_coo_tensor(size=shape, dtype=dtype, device=device), layout))
+
+
 def sparse_compressed_tensor(
     compressed_indices: ArrayLike | Tensor, plain_indices: ArrayLike | Tensor, values: ArrayLike | Tensor,
     size: Sequence[int] | None = None, *, dtype: DType | None = None, layout: SparseLayout = sparse_csr,
@@ -253,11 +257,12 @@ def _integers(name: str, given: ArrayLike | Tensor, beside: Tensor) -> Tensor:
 # ---- from dense ----
 def from_dense(x: Tensor, axes: int) -> SparseTensor:
     """The nonzero elements of a dense tensor; its first `axes` axes become sparse."""
-    if not 0 < axes <= x.ndim:
+    if not min(1, x.ndim) <= axes <= x.ndim:
         raise ArgumentError(f"to_sparse: {axes} sparse axes of shape {x.shape}; want 1 to {x.ndim}")
     rest = tuple(range(axes, x.ndim))
     positions = nonzero((x != 0).any(rest) if rest else x).T.contiguous()
-    return sparse(positions, x[tuple(positions)], x.shape, True)
+    elements = x[tuple(positions)] if axes else x.expand(positions.shape[1])
+    return sparse(positions, elements, x.shape, True)
 
 
 # ---- diagonals ----

@@ -330,6 +330,8 @@ def in_place(
     if value is tensor:
         return tensor
     change, name = None, operation.name
+    if isinstance(value, CompositeTensor) and not isinstance(tensor, CompositeTensor):
+        value = value.to_dense()
     if value.shape != tensor.shape:
         raise ArgumentError(f"{name}_: the result has shape {value.shape}, which does not fit in place into {tensor.shape}")
     if value.dtype is not tensor.dtype:

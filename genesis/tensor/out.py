@@ -41,9 +41,7 @@ def takes_out(function: F) -> F:
         if out is None:
             return function(*args, **kwargs)
         if makes_new and isinstance(out, Tensor):
-            if kwargs.get("dtype", out.dtype) not in (None, out.dtype):
-                raise RuntimeError(f"{function.__name__}: dtype {kwargs['dtype']} does not match out=, which has {out.dtype}")
-            kwargs = {"device": out.device, **kwargs, "dtype": out.dtype}
+            kwargs = {"device": out.device, **kwargs, "dtype": kwargs.get("dtype") or out.dtype}
         return into(out, function.__name__, function, args, kwargs)
 
     return either  # type: ignore[return-value]
@@ -65,6 +63,8 @@ def into(out: Targets, name: str, function: Callable[..., Any], args: Sequence[A
     if thread_state.grad_enabled and any([t.requires_grad for t in [*targets, *tensors_in([*args, *kwargs.values()])]]):
         raise RuntimeError(
             f"{name}: out= leaves no derivation, but one of the arguments requires grad; use genesis.no_grad() or detach()")
+    if isinstance(out, Tensor) and kwargs.get("dtype") not in (None, out.dtype):
+        raise RuntimeError(f"{name}: dtype {kwargs['dtype']} does not match out=, which has {out.dtype}")
     with grad_mode(False):
         results = function(*args, **kwargs)
         values = [results] if isinstance(results, Tensor) else [*results]

@@ -9,6 +9,7 @@ import torch.fx
 
 import genesis
 from genesis.as_torch import fx
+from genesis.as_torch.stand_ins._utils import _assert
 
 BOTH = pytest.mark.parametrize(("lib", "fx"), [(genesis, fx), (torch, torch.fx)], ids=["genesis", "torch"])
 
@@ -142,3 +143,37 @@ def test_patterns_have_one_result():
     traced = fx.symbolic_trace(lambda x: x.exp() + x.abs())
     with pytest.raises(ValueError, match="want one computed value"):
         fx.replace_pattern(traced, lambda x: (x.exp(), x.abs()), lambda x: (x, x))
+
+
+@BOTH
+def test_numbers_in_patterns_match_equal_ones_of_their_type(lib, fx):
+    traced = fx.symbolic_trace(lambda x: lib.add(x + 1, 3) * 3)
+    assert not fx.replace_pattern(traced, lambda x: x + True, lambda x: x)
+    assert len(fx.replace_pattern(traced, lambda x, k: lib.add(x, k) * k, lambda x, k: x - k)) == 1
+    assert traced(lib.ones(1)).tolist() == [-1]
+
+
+# ---- assumptions ----
+@BOTH
+def test_values_of_arguments_that_a_trace_assumes_are_asserted(lib, fx):
+    traced = fx.symbolic_trace(lambda x, flag, *, none=None: x if flag else -x, concrete_args={"flag": False, "none": None})
+    assert [node.target for node in traced.graph.nodes if node.op == "placeholder"] == ["x", "flag_1", "none_1"]
+    traced.graph.eliminate_dead_code()
+    traced.recompile()
+    assert traced(lib.ones(1), False).tolist() == [-1]
+    with pytest.raises(AssertionError):
+        traced(lib.ones(1), True)
+
+
+@pytest.mark.parametrize("fx", [fx, torch.fx], ids=["genesis", "torch"])
+def test_assertions_become_nodes(fx):
+    lib, check = (torch, torch._assert) if fx is torch.fx else (genesis, _assert)
+
+    def function(x):
+        check(x.shape[0] == 2, "want two")
+        return x + 1
+
+    traced = fx.symbolic_trace(function)
+    assert traced(lib.ones(2)).tolist() == [2, 2]
+    with pytest.raises(AssertionError, match="want two"):
+        traced(lib.ones(3))

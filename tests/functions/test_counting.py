@@ -171,6 +171,10 @@ REFUSED = [
     (lambda x: x.repeat_interleave(genesis.tensor([1, 2]), 0), r"repeats have shape \(2,\); want one count, or \(4,\)"),
     (lambda x: genesis.kthvalue(x, 7), r"kthvalue: k is 7; want 1 to 6"),
     (lambda x: genesis.quantile(x, 0.5, interpolation="cubic"), r"interpolation 'cubic'; want one of linear"),
+    (lambda x: genesis.quantile(x, 1.5).item(), r"quantile: q is not within \[0, 1\]"),
+    (lambda x: genesis.nanquantile(x, genesis.tensor([0.5, np.nan])).tolist(), r"nanquantile: q is not within"),
+    (lambda x: genesis.mvlgamma(x, 0), "mvlgamma: p is 0; want 1 or more"),
+    (lambda x: genesis.kthvalue(x[:0], 1, 0), "kthvalue: shape .* has no elements along dim 0"),
     (lambda x: genesis.diag(x[None]), r"diag: wants a vector or a matrix, got shape \(1, 4, 6\)"),
     (lambda x: genesis.select_scatter(x, x, 0, 0), r"select_scatter: src has shape \(4, 6\); want \(6,\)"),
     (lambda x: x.scatter_reduce(0, genesis.zeros(1, 6, dtype=genesis.int64), x, "max"), r"reduce is 'max'; want 'sum'"),
@@ -190,3 +194,22 @@ def test_limits_of_the_other_kind_are_refused():
         genesis.finfo(genesis.int32)
     with pytest.raises(TypeError, match="use finfo"):
         genesis.iinfo(genesis.float32)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_gradients_of_quantiles_beside_nan_are_torchs(name):
+    rows = np.array([[1, np.nan, 2, 0], [np.nan] * 4, [3, 1, 2, 0]], np.float32)
+    slopes = []
+    for lib, make in ((genesis, genesis.tensor), (torch, to_torch)):
+        x = make(rows).requires_grad_()
+        getattr(lib, name)(x, 0.4, 1).nansum().backward()
+        slopes.append(x.grad)
+    assert_close(*slopes)
+
+
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_no_axes_are_none_for_any_and_all(name):
+    for lib in (genesis, torch):
+        assert getattr(lib.tensor([[0, 2]]), name)(dim=[]).tolist() == [[False, True]]
+    with pytest.raises(RuntimeError, match="does not match out="):
+        genesis.sum(genesis.ones(2), 0, dtype=genesis.float64, out=genesis.empty(()))

@@ -64,6 +64,15 @@ def test_einsum_takes_numbers_as_names_of_axes(names):
     assert_close(*given, scale=10)
 
 
+def test_einsum_names_52_axes():
+    for library in (genesis, torch):
+        x = library.tensor(MATRIX)
+        assert library.einsum(x, [51, 0]).shape == tuple(MATRIX.T.shape)
+        for unknown in (52, -1):
+            with pytest.raises(ValueError, match=r"52|51"):
+                library.einsum(x, [unknown, 0])
+
+
 def test_condition_numbers_of_singular_and_empty_matrices_are_torchs():
     square = np.array([[[1.0, 2], [3, 4]], [[0, 0], [0, 0]], [[1, 2], [2, 4]]])
     for p in (1, "fro", -np.inf):

@@ -265,3 +265,23 @@ def test_coalesced_elements_and_positions_are_not_those_that_were_given(library)
     assert x._indices().tolist() == [[0, 2]]
     x._values().mul_(3)
     assert given.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_zeros_have_the_layout_that_is_asked_for(layout):
+    ours, theirs = (library.zeros(2, 3, dtype=library.int64, layout=getattr(library, layout)) for library in (genesis, torch))
+    assert_same(ours, theirs)
+    with pytest.raises(ValueError, match="makes dense tensors"):
+        genesis.ones(2, 3, layout=getattr(genesis, layout))
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_sparse_tensors_without_axes(value):
+    ours, theirs = (library.tensor(value).to_sparse() for library in (genesis, torch))
+    assert_same(ours, theirs)
+    assert_same((ours * 2 + ours).to_dense(), (theirs * 2 + theirs).to_dense())
+
+
+def test_dense_tensors_are_multiplied_in_place_by_sparse_ones():
+    ours, theirs = (dense(library, 4, 3).mul_(made(library, is_coalesced=True)) for library in (genesis, torch))
+    assert_same(ours, theirs)

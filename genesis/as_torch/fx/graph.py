@@ -309,19 +309,21 @@ def _global(function: Any, names: dict[str, Any]) -> str:
     plain = getattr(function, "__name__", "")
     if getattr(builtins, plain, None) is function:
         return str(plain)
-    name = re.sub(r"\W", "_", function_path(function))
-    while names.setdefault(name, function) is not function:
-        name += "_1"
-    return name
+    return _noted(function_path(function), function, names)
 
 
 def _global_type(kind: Any, names: dict[str, Any]) -> str:
     """The annotation of an argument in the code, noted in `names`."""
     text = type_name(kind)
-    if getattr(builtins, text, None) is not kind and not text.startswith("torch."):
-        text = re.sub(r"\W", "_", text)
-        names.setdefault(text, kind)
-    return text
+    return text if getattr(builtins, text, None) is kind or text.startswith("torch.") else _noted(text, kind, names)
+
+
+def _noted(text: str, value: Any, names: dict[str, Any]) -> str:
+    """A name like a text for a value, noted in `names`."""
+    name = re.sub(r"\W", "_", text)
+    while names.setdefault(name, value) is not value:
+        name += "_1"
+    return name
 
 
 def _text(argument: Argument, names: dict[str, Any]) -> str:
@@ -338,12 +340,9 @@ def _text(argument: Argument, names: dict[str, Any]) -> str:
     if isinstance(argument, Node):
         return argument.name
     if argument is None or argument is ... or isinstance(argument, bool | int | float | str | bytes | complex):
-        return "..." if argument is ... else repr(argument)
+        return repr(argument)
     if isinstance(argument, DType):
         return f"torch.{argument.name}"
     if callable(argument):
         return _global(argument, names)
-    name = re.sub(r"\W", "_", f"_{type(argument).__name__}_{argument}")
-    while names.setdefault(name, argument) is not argument:
-        name += "_1"
-    return name
+    return _noted(f"_{type(argument).__name__}_{argument}", argument, names)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from genesis.as_torch.stand_ins._utils import _assert
 from genesis.tensor.handle import Tensor
 
 Argument = Any  # a node, a number, a string, .. or tuples, lists, dicts and slices of these
+KINDS = "placeholder", "get_attr", "call_function", "call_module", "call_method", "output"
 Target = Any  # of `call_function` a function, else a name
 
 
@@ -51,6 +53,8 @@ class Node:
         self, graph: Owner, name: str, op: str, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Argument],
         return_type: Any = None,
     ) -> None:
+        if op not in KINDS:
+            raise ValueError(f"Node: op is {op!r}; want one of {', '.join(KINDS)}")
         if not (callable(target) if op == "call_function" else isinstance(target, str)):
             wanted = "a function" if op == "call_function" else "a name"
             raise ValueError(f"Node: target of a {op} is {target!r}; want {wanted}")
@@ -140,8 +144,8 @@ class Node:
         self.kwargs = {**self._kwargs, key: arg}
 
     def is_impure(self) -> bool:
-        """Whether it is kept without users: arguments and the output are."""
-        return self.op in ("placeholder", "output")
+        """Whether it is kept without users: arguments, assertions and the output are."""
+        return self.op in ("placeholder", "output") or self.target is _assert
 
     def format_node(self) -> str:
         """The node as a line of `print(graph)`."""

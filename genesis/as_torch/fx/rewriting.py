@@ -59,20 +59,22 @@ def replace_pattern(
 
 def _matches(pattern: Argument, given: Argument, found: dict[Node, Any]) -> bool:
     """Whether an argument matches a pattern's; notes the nodes in `found`."""
-    if isinstance(pattern, dict | slice) and type(given) is type(pattern):
-        pattern, given = [sorted(each.items(), key=lambda item: str(item[0])) if isinstance(each, dict)
-                          else [each.start, each.stop, each.step] for each in (pattern, given)]
-    if isinstance(pattern, list | tuple):
-        return isinstance(given, list | tuple) and len(pattern) == len(given) and all([
-            _matches(p, n, found) for p, n in zip(pattern, given, strict=True)])
-    if not isinstance(pattern, Node):
-        return not isinstance(given, Node) and bool(pattern == given)
-    if pattern in found:
-        return found[pattern] is given
-    found[pattern] = given
-    return pattern.op == "placeholder" or (
-        isinstance(given, Node) and (pattern.op, pattern.target) == (given.op, given.target)
-        and _matches([pattern.args, pattern.kwargs], [given.args, given.kwargs], found))
+    if isinstance(pattern, Node):
+        if pattern in found:
+            return found[pattern] is given or (not isinstance(given, Node) and bool(found[pattern] == given))
+        found[pattern] = given
+        return pattern.op == "placeholder" or (
+            isinstance(given, Node) and (pattern.op, pattern.target) == (given.op, given.target)
+            and _matches(pattern.args, given.args, found) and _matches(pattern.kwargs, given.kwargs, found))
+    if isinstance(pattern, list | tuple) and isinstance(given, list | tuple):
+        return len(pattern) == len(given) and all([_matches(p, n, found) for p, n in zip(pattern, given, strict=True)])
+    if type(pattern) is not type(given):  # 1 is not True
+        return False
+    if isinstance(pattern, slice):
+        return _matches(pattern.__reduce__()[1], given.__reduce__()[1], found)
+    if isinstance(pattern, dict):
+        return pattern.keys() == given.keys() and all([_matches(pattern[key], given[key], found) for key in pattern])
+    return bool(pattern == given)
 
 
 def _replace(gm: GraphModule, match: Match, pattern: Graph, put: GraphModule, replaced: dict[Node, Any]) -> None:
@@ -80,14 +82,11 @@ def _replace(gm: GraphModule, match: Match, pattern: Graph, put: GraphModule, re
     names, given = [[n for n in graph.nodes if n.op == "placeholder"] for graph in (pattern, put.graph)]
     values = {new: map_arg(match.nodes_map[old], lambda n: replaced.get(n, n)) for new, old in zip(given, names, strict=True)}
     with gm.graph.inserting_before(match.anchor):
-        for node in put.graph.nodes:
-            if node.op == "output":
-                replaced[match.anchor] = map_arg(node.args[0], values.__getitem__)
-                match.anchor.replace_all_uses_with(replaced[match.anchor])
-            elif node not in values:
-                made = values[node] = gm.graph.node_copy(node, values.__getitem__)
-                if node.op in ("call_module", "get_attr"):
-                    made.target = _lent(gm, put, node.target)
+        result = replaced[match.anchor] = gm.graph.graph_copy(put.graph, values)
+    match.anchor.replace_all_uses_with(result)
+    for node in put.graph.nodes:
+        if node.op in ("call_module", "get_attr"):
+            values[node].target = _lent(gm, put, node.target)
 
 
 def _lent(gm: GraphModule, put: GraphModule, path: str) -> str:

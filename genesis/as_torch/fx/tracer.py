@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from genesis.as_torch.fx.graph import Graph
 from genesis.as_torch.fx.graph_module import GraphModule
 from genesis.as_torch.fx.node import Argument, Node, map_aggregate
 from genesis.as_torch.fx.proxy import Proxy, proxies_in
+from genesis.as_torch.stand_ins._utils import _assert
 from genesis.functions.public_names import function_named
 from genesis.ir.annotations import AnyFunction, Options
 from genesis.nn.module import Module
@@ -133,7 +135,7 @@ class Tracer:
 
     # ---- tracing ----
     def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
-        """The graph of a module's method, or of a function; `concrete_args` are values of some arguments."""
+        """The graph of a module's method, or of a function; `concrete_args` are the only values of some arguments."""
         self.root = root if isinstance(root, Module) else Module()
         forward = getattr(type(root), self.traced_func_name).__get__(root) if isinstance(root, Module) else root
         self.graph = Graph(tracer_cls=type(self))
@@ -164,13 +166,17 @@ class Tracer:
         starred_kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
         for name, parameter in sorted(declared, key=lambda item: item[1].kind in starred_kinds):
             starred = "*" * {parameter.VAR_POSITIONAL: 1, parameter.VAR_KEYWORD: 2}.get(parameter.kind, 0)  # type: ignore[call-overload]
+            default = () if parameter.default is parameter.empty else (parameter.default,)
+            told = not (is_ours or starred or parameter.annotation is parameter.empty or name in concrete)
+            kind = parameter.annotation if told else None
+            target = f"{starred}{name}" + "_1" * (name in concrete)
+            value = self.create_proxy("placeholder", target, default, {}, type_expr=kind)
             if name in concrete:
-                value = concrete[name]
-            else:
-                default = () if parameter.default is parameter.empty else (parameter.default,)
-                told = not (is_ours or starred or parameter.annotation is parameter.empty)
-                kind = parameter.annotation if told else None
-                value = self.create_proxy("placeholder", starred + name, default, {}, type_expr=kind)
+                given, value = value, concrete[name]
+                if value is None or isinstance(value, bool | int | float | str):
+                    is_given = operator.is_ if value is None else operator.eq
+                    assumed = self.create_proxy("call_function", is_given, (given, value), {})
+                    self.create_proxy("call_function", _assert, (assumed, f"{name} is not {value}, as it was traced"), {})
             if starred or parameter.kind is parameter.KEYWORD_ONLY:
                 kwargs[name] = value
             else:

@@ -15,6 +15,7 @@ from genesis.nn.grouped import conv_tbc  # noqa: F401
 from genesis.nn.tables import scaled_down
 from genesis.nn.utils.parametrizations import norm_except_dim  # noqa: F401
 from genesis.nn.utils.rnn import PackedSequence
+from genesis.sparse.reductions import reduced_rows
 from genesis.tensor.handle import Tensor
 from genesis.tensor.in_place import in_place_form, refuse_leaf
 from genesis.tracing.state import grad_mode
@@ -276,34 +277,25 @@ def segment_reduce(
     """
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    first = {"sum": 0.0, "mean": math.nan, "max": -math.inf, "min": math.inf, "prod": 1.0}
-    if reduce not in first:
-        raise ValueError(f"segment_reduce: reduce is {reduce!r}; want one of {', '.join(first)}")
+    name = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if reduce not in ("sum", "mean", "max", "min", "prod"):
+        raise ValueError(f"segment_reduce: reduce is {reduce!r}; want one of sum, mean, max, min, prod")
     if lengths is None:
         if offsets is None:
             raise ValueError("segment_reduce: wants lengths or offsets")
         lengths = offsets.diff(dim=-1)
     axis = lengths.ndim - 1
-    segments = lengths.reshape(-1, lengths.shape[-1])
-    rows = data.reshape(segments.shape[0], *data.shape[axis:])
-    made = [_segments(row, reduce, part.tolist(), first[reduce], initial) for row, part in zip(rows, segments, strict=True)]
-    return genesis.stack(made).reshape(*lengths.shape, *data.shape[axis + 1:])
-
-
-def _segments(row: Tensor, reduce: str, lengths: list[int], empty: float, initial: float | None) -> Tensor:
-    reductions = {"sum": Tensor.sum, "mean": Tensor.mean, "max": Tensor.amax, "min": Tensor.amin, "prod": Tensor.prod}
-    results = []
-    for part in row.split(lengths) if sum(lengths) == row.shape[0] else _refused(row, lengths):
-        count = part.shape[0]
-        if not count:
-            results.append(part.new_full(part.shape[1:], empty if initial is None else initial))
-            continue
-        if initial is not None and reduce != "mean":
-            part = genesis.cat([part.new_full((1, *part.shape[1:]), initial), part])
-        over = initial / count if initial is not None and reduce == "mean" else 0  # which counts as no element of its own
-        results.append(reductions[reduce](part, 0) + over if over else reductions[reduce](part, 0))
-    return genesis.stack(results)
-
-
-def _refused(row: Tensor, lengths: list[int]) -> Any:
-    raise ValueError(f"segment_reduce: lengths add up to {sum(lengths)}; want {row.shape[0]}, the extent of data")
+    if (lengths.sum(-1) != data.shape[axis]).any():
+        total = lengths.sum(-1).tolist()
+        raise ValueError(f"segment_reduce: lengths add up to {total}; want {data.shape[axis]}, the extent of data")
+    rows, counts = data.flatten(0, axis), lengths.flatten()
+    groups = genesis.arange(len(counts)).repeat_interleave(counts)
+    found = reduced_rows(name, rows, groups, len(counts))
+    counts = counts.reshape(-1, *(1,) * (rows.ndim - 1))
+    if reduce == "mean":  # `initial` counts as no element of its own
+        of_nothing = math.nan if initial is None else initial
+        found = genesis.where(counts == 0, of_nothing, found + (initial or 0) / counts).to(data.dtype)
+    elif initial is not None:
+        join = {"sum": Tensor.add, "prod": Tensor.mul, "max": Tensor.clamp_min, "min": Tensor.clamp_max}
+        found = join[reduce](found, initial)
+    return found.reshape(*lengths.shape, *data.shape[axis + 1:])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import genesis
+from genesis.functions.overrides import routed_function
 from genesis.ir.annotations import AnyFunction
 from genesis.nn.utils.parameters import parameters_to_vector
 from genesis.tensor.handle import Tensor
@@ -86,6 +87,7 @@ def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single 
         raise RuntimeError(assert_msg)
 
 
+@routed_function
 def _assert(condition: object, message: object) -> None:
     """As an assert statement, for functions of which graphs are made."""
     if not condition:
