@@ -156,8 +156,8 @@ class Number:
     def __eq__(self: Any, other: object) -> Any:
         if other.__class__ not in (Size, Real, int, bool, float):
             return NotImplemented
-        if getattr(other, "symbols", self.symbols) is not self.symbols:
-            return False  # in a table that outlives a computation
+        if self.symbols._is_compiled or getattr(other, "symbols", self.symbols) is not self.symbols:
+            return other is self  # in a table that outlives a computation
         return other is self or self.computed("==", other)
 
     def __hash__(self: Any) -> int:

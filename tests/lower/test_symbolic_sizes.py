@@ -130,3 +130,13 @@ def test_numbers_in_floating_point_are_computed_anew():
     x, scale = symbols.input("x", 4), symbols.input("y", 0.5)
     fill = symbols.compiled("x", "y", result=symbols.text(computed(math.sqrt, x * scale)))
     assert fill(9, 4.0) == 6.0
+
+
+def test_sizes_of_a_computation_that_has_ended_are_told_apart_in_tables():
+    symbols = Symbols()
+    size = symbols.derived("5", 5)
+    table = {-size: 1}
+    symbols.compiled(result="None")
+    other = size * -2
+    assert hash(other) == hash(next(iter(table)))  # as those of -1 and -2
+    assert other not in table and 5 not in table
