@@ -148,7 +148,7 @@ def test_zeros_like_it():
     with pytest.raises(NotDenseError, match="not zero"):
         genesis.ones_like(made())
     with pytest.raises(ValueError, match="zeros alone"):
-        genesis.zeros(2, 3, layout=genesis.sparse_coo)
+        genesis.ones(2, 3, layout=genesis.sparse_coo)
 
 
 def test_changed_in_place():
