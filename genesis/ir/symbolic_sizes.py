@@ -231,12 +231,11 @@ class Size(Number):
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
 
-    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+    def __divmod__(self, other: Any) -> Any:
         terms = self.terms_of(other)
         if terms is None:
             raise NotSymbolicError("a quotient by a number that is no size")
-        found: tuple[Any, Any] = self.symbols.once(("/", self.terms, terms), self._quotient, other)
-        return found
+        return self.symbols.once(("/", self.terms, terms), self._quotient, other)
 
     def _quotient(self, other: Any) -> tuple[Any, Any]:
         quotient, rest = self.divided(other)

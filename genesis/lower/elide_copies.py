@@ -7,7 +7,6 @@ formed later, so that their tiles see the final layout.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from genesis.ir.dtypes import DType
@@ -15,7 +14,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.lower.build import KernelCall
 from genesis.lower.kernel import KernelArg
-from genesis.lower.stages import Call, Matrix, Product, Stage
+from genesis.lower.stages import Matrix, Product, Stage, uses_of
 from genesis.ops.layout import Layout
 
 
@@ -34,18 +33,13 @@ def elide_copies(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collec
 
 def _copied(nodes: Sequence[Node], stages: Sequence[Stage], outputs: Collection[int]) -> Iterator[tuple[Product, KernelCall]]:
     """Pairs of a product and the copy that is its only reader, where nothing else writes to the copy's target."""
-    calls = [call for stage in stages for call in stage]
-    writers = Counter(value for call in calls for value in call.writes)
-    readers: dict[int, list[Call]] = {}
-    for call in calls:
-        for value in call.reads:
-            readers.setdefault(value, []).append(call)
-    for call in calls:
-        if isinstance(call, Product) and not call.summed and writers[call.node] == 1 and call.node not in outputs:
-            found = readers.get(call.node, ())
-            if len(found) == 1 and isinstance(copy := found[0], KernelCall):
+    reads, writes = uses_of(stages)
+    for call in [call for stage in stages for call in stage]:
+        if isinstance(call, Product) and not call.summed and len(writes[call.node]) == 1 and call.node not in outputs:
+            found = reads.get(call.node, ())
+            if len(found) == 1 and isinstance(copy := found[0].call, KernelCall):
                 target = copy.writes[0]
-                if writers[target] == 1 or nodes[target].op == "cat":
+                if len(writes[target]) == 1 or nodes[target].op == "cat":
                     yield call, copy
 
 

@@ -22,7 +22,7 @@ from genesis.ir.graph import Node
 from genesis.ir.shapes import numel
 from genesis.ir.unguarded import computed, maximum, may_exceed, minimum
 from genesis.lower.build import KernelCall
-from genesis.lower.stages import Call, Loop, Product, Stage
+from genesis.lower.stages import Call, Loop, Product, Stage, uses_of
 from genesis.lower.target import Target
 from genesis.lower.tile_access import (
     AccessPattern, access_pattern, may_stay_in_tiles, product_pattern, sequential_tile, stays_in_tiles,
@@ -86,10 +86,8 @@ class _LoopSearch:
 
     def __init__(self, nodes: Sequence[Node], stages: Sequence[Stage], outputs: Sequence[int], target: Target) -> None:
         self.nodes, self.stages, self.outputs, self.target = nodes, stages, frozenset(outputs), target
-        calls = [call for stage in stages for call in stage]
         self.patterns: dict[int, tuple[object, AccessPattern | None]] = {}  # by ids of calls, which it keeps
-        self.readers = Counter(value for call in calls for value in call.reads)
-        self.writers = Counter(value for call in calls for value in call.writes)
+        self.reads, self.writes = uses_of(stages)
         # Of bytes that the stages before each write.
         self.written = [*accumulate((sum(nodes[value].nbytes for call in stage for value in call.writes) for stage in stages),
                                     initial=0)]
@@ -114,8 +112,8 @@ class _LoopSearch:
             return None
         inside = Counter(value for call in calls for value in call.reads)
         # A value that only these calls touch is never whole in memory: a tile per worker is enough.
-        private = tuple(v for v in written if v in inside and v not in self.outputs and inside[v] == self.readers[v] and
-                        self.writers[v] == written[v])
+        private = tuple(v for v in written if v in inside and v not in self.outputs and inside[v] == len(self.reads[v])
+                        and len(self.writes[v]) == written[v])
         room = sum(self.nodes[v].nbytes for v in private)
         limits = self.target.sequential_tiles
         if limits is not None:
@@ -140,7 +138,7 @@ class _LoopSearch:
         """Whether a chain may go on after its first stage, as far as that can be told before its points divide anything."""
         first, following = self.stages[at : at + 2]
         return len(first) > 1 or all([
-            (isinstance(call, Product) and not call.batch)  # it may run by terms
+            (isinstance(call, Product) and (not call.batch or self.target.sequential_tiles is not None))  # it may run by terms
             or ((pattern := self._pattern(call)) is not None
                 and may_stay_in_tiles(self.nodes, pattern, first[0].writes, points))
             for call in following])

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from operator import mul
 from typing import NamedTuple
 
 from genesis.ir.graph import Node, Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.rewriting import Rewriting, Simplified, base_of, with_replaced, without_dead
 from genesis.ops.layout import Layout
-from genesis.ops.registry import expand
-from genesis.ops.views import view_node
+from genesis.ops.views import assembled, view_node
 
 MOST_BOXES = 27  # the faces, edges and corners of a volume, and itself
 
@@ -129,11 +129,11 @@ def _seen(parts: Sequence[_Box], starts: Sequence[int], steps: Sequence[int], sh
 
 def _written(boxes: list[_Box], result: Rewriting, node: Node) -> Value:
     """A concatenation as `put`s of its boxes."""
-    y = expand(result.constant(0, node.dtype), node.shape)
     # The largest first: it streams whole cache lines. Edges that came first would wait for each line.
-    for box in sorted(boxes, key=lambda box: -numel(box.shape)):
-        y = result.add("put", (y, _shown(result, box)), node.shape, node.dtype, _put_attributes(node.shape, box))
-    return y
+    strides = contiguous_strides(node.shape)
+    parts = [(_shown(result, box), Layout(box.shape, strides, sum(map(mul, box.position, strides))))
+             for box in sorted(boxes, key=lambda box: -numel(box.shape))]
+    return assembled(parts, node.shape)
 
 
 def _shown(result: Rewriting, box: _Box) -> Value:
@@ -141,12 +141,5 @@ def _shown(result: Rewriting, box: _Box) -> Value:
     own = contiguous_strides(x.shape)
     if box.shape == x.shape and all(step == 1 or extent == 1 for step, extent in zip(box.steps, box.shape, strict=True)):
         return x
-    offset = sum(start * stride for start, stride in zip(box.starts, own, strict=True))
-    strides = tuple([step * stride for step, stride in zip(box.steps, own, strict=True)])
-    return view_node(x, Layout(box.shape, strides, offset), "box")
-
-
-def _put_attributes(shape: Shape, box: _Box) -> dict[str, object]:
-    strides = contiguous_strides(shape)
-    offset = sum(position * stride for position, stride in zip(box.position, strides, strict=True))
-    return {**Layout(box.shape, strides, offset)._asdict(), "rest": "unread"}
+    strides = tuple(map(mul, box.steps, own))
+    return view_node(x, Layout(box.shape, strides, sum(map(mul, box.starts, own))), "box")

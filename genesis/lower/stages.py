@@ -164,6 +164,25 @@ Call = KernelCall | Product | HostCall | Loop
 Stage = list[Call]  # of one kind, which may run in parallel
 
 
+class Use(NamedTuple):
+    """A use of a value: the call, its number among all calls, and its stage."""
+
+    stage: int
+    number: int
+    call: Call
+
+
+def uses_of(stages: Sequence[Stage]) -> tuple[dict[int, list[Use]], dict[int, list[Use]]]:
+    """Value -> the calls that read it, and value -> those that write it, in order."""
+    found: tuple[dict[int, list[Use]], dict[int, list[Use]]] = {}, {}
+    calls = ((number, call) for number, stage in enumerate(stages) for call in stage)
+    for number, (stage, call) in enumerate(calls):
+        for uses, values in zip(found, (call.reads, call.writes), strict=True):
+            for value in values:
+                uses.setdefault(value, []).append(Use(stage, number, call))
+    return found
+
+
 def parts(call: Call) -> tuple[KernelCall | Product | HostCall, ...]:
     """The calls of a loop, a product and its epilogue, or the call itself."""
     if isinstance(call, Product) and call.epilogue:

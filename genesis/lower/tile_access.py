@@ -116,17 +116,13 @@ def product_pattern(call: Product) -> AccessPattern:
     a, b, c = call.a, call.b, call.c
     (rows, a_terms), (b_terms, columns) = (digits_of(x.layout, x.axis_groups) for x in (a, b))
     if call.summed:
-        return AccessPattern(call.batch, (
-            _access(a.value, a.layout.offset, a.steps, (*rows, *a_terms)),
-            _access(b.value, b.layout.offset, b.steps, (*b_terms, *columns)),
-        ))
-    heights, a_rows = zip(*rows, strict=True)
-    c_rows = (c.layout.strides[-2] * step for step in contiguous_strides(heights))
-    return AccessPattern((*call.batch, *heights), (
-        _access(a.value, a.layout.offset, (*a.steps, *a_rows), a_terms),
-        _access(b.value, b.layout.offset, (*b.steps, *(0 for _ in rows)), (*b_terms, *columns)),
-        _access(c.value, c.layout.offset, (*c.steps, *c_rows), ((call.extents[1], 1),)),
-    ))
+        rows, a_terms = (), (*rows, *a_terms)
+    heights, a_rows = [extent for extent, _ in rows], [stride for _, stride in rows]
+    reads = [_access(a.value, a.layout.offset, (*a.steps, *a_rows), a_terms),
+             _access(b.value, b.layout.offset, (*b.steps, *(0 for _ in rows)), (*b_terms, *columns))]
+    c_rows = [c.layout.strides[-2] * step for step in contiguous_strides(tuple(heights))]
+    written = [] if call.summed else [_access(c.value, c.layout.offset, (*c.steps, *c_rows), ((call.extents[1], 1),))]
+    return AccessPattern((*call.batch, *heights), (*reads, *written))
 
 
 def items_of(kernel: Kernel) -> list[int]:

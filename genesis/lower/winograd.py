@@ -28,13 +28,13 @@ from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.lower.fuse_tiles import CACHE
 from genesis.lower.rewriting import Rewriting, Simplified, with_replaced, without_dead
 from genesis.lower.winograd_transforms import (
-    Row, assembled, both, factors, factors_of_gradient, interleaved, part, products_of, results_of, stacked, sums_of_products,
+    Row, both, factors, factors_of_gradient, interleaved, part, products_of, results_of, stacked, sums_of_products,
     transform_gradient, transform_kernel, transform_tile, unstacked, weights_of,
 )
 from genesis.lower.winograd_windows import LANES, Form, Windows, fills_vectors, form_of, total_of
 from genesis.ops.layout import Layout
 from genesis.ops.registry import cast
-from genesis.ops.views import put_value, reshape_value
+from genesis.ops.views import assembled, put_value, reshape_value
 
 # The least tiles of a group, for products and for sums over tiles, which add to a result each time: so fewer only where those
 # of both sides stay in a second-level cache. Of 32 and 64 channels of 16 x 16, sums take 5.3 to 6.3 ms so, and 7.7 to 8.7.

@@ -18,7 +18,7 @@ from genesis.ir.graph import Value
 from genesis.ir.shapes import Shape, contiguous_strides, numel
 from genesis.ops.layout import Layout
 from genesis.ops.registry import expand
-from genesis.ops.views import reshape_value, view_value
+from genesis.ops.views import assembled, reshape_value, view_value
 
 Row: TypeAlias = Sequence[Value]
 # Elements between the matrices, five cache lines: a power of two apart, their lines would meet in one set of a cache.
@@ -160,12 +160,3 @@ def interleaved(pieces: Sequence[Row], strides: Shape, row: int, shape: Shape) -
     """The pieces interleaved: each with `strides`, pieces of a row adjacent, rows of pieces `row` apart."""
     return assembled([(piece, Layout(piece.shape, strides, i * row + j))
                   for i, pieces_of_row in enumerate(pieces) for j, piece in enumerate(pieces_of_row)], shape)
-
-
-def assembled(parts: Sequence[tuple[Value, Layout]], shape: Shape) -> Value:
-    """A value of `shape` with parts at their layouts; the rest is never read."""
-    first = parts[0][0]
-    y = expand(first.graph.constant(0, first.dtype), shape)
-    for part, at in parts:
-        y = first.graph.add("put", (y, part), shape, first.dtype, {**at._asdict(), "rest": "unread"})
-    return y

@@ -77,8 +77,16 @@ def put_value(base: Value | None, x: Value, at: Layout, shape: Shape) -> Value:
         return reshape_value(permute_value(x, order), shape)
     if base is None:
         base = expand_value(x.graph.constant(0, x.dtype), shape)
-    attrs = {"shape": at.shape, "strides": at.strides, "offset": at.offset}
-    return x.graph.add("put", (base, x), shape, x.dtype, attrs)
+    return x.graph.add("put", (base, x), shape, x.dtype, at._asdict())
+
+
+def assembled(parts: Sequence[tuple[Value, Layout]], shape: Shape) -> Value:
+    """A value of `shape` with parts at their layouts; the rest is never read."""
+    first = parts[0][0]
+    y = expand_value(first.graph.constant(0, first.dtype), shape)
+    for part, at in parts:
+        y = first.graph.add("put", (y, part), shape, first.dtype, {**at._asdict(), "rest": "unread"})
+    return y
 
 
 def put_reference(node: Node, base: np.ndarray, x: np.ndarray) -> np.ndarray:

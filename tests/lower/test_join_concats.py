@@ -21,14 +21,14 @@ return %4
 becomes
 %0 = input() : float32[2, 3]
 %1 = input() : float32[2, 1]
-%2 = constant(value=0) : float32[]
-%3 = expand(%2, shape=(3, 4), strides=(0, 0), offset=0) : float32[3, 4]
-%4 = put(%3, %0, shape=(2, 3), strides=(4, 1), offset=4, rest='unread') : float32[3, 4]
-%5 = box(%0, shape=(1, 3), strides=(0, 1), offset=3) : float32[1, 3]
-%6 = put(%4, %5, shape=(1, 3), strides=(4, 1), offset=0, rest='unread') : float32[3, 4]
-%7 = put(%6, %1, shape=(2, 1), strides=(4, 1), offset=7, rest='unread') : float32[3, 4]
-%8 = box(%1, shape=(1, 1), strides=(0, 1), offset=1) : float32[1, 1]
-%9 = put(%7, %8, shape=(1, 1), strides=(4, 1), offset=3, rest='unread') : float32[3, 4]
+%2 = box(%0, shape=(1, 3), strides=(0, 1), offset=3) : float32[1, 3]
+%3 = box(%1, shape=(1, 1), strides=(0, 1), offset=1) : float32[1, 1]
+%4 = constant(value=0) : float32[]
+%5 = expand(%4, shape=(3, 4), strides=(0, 0), offset=0) : float32[3, 4]
+%6 = put(%5, %0, shape=(2, 3), strides=(4, 1), offset=4, rest='unread') : float32[3, 4]
+%7 = put(%6, %2, shape=(1, 3), strides=(4, 1), offset=0, rest='unread') : float32[3, 4]
+%8 = put(%7, %1, shape=(2, 1), strides=(4, 1), offset=7, rest='unread') : float32[3, 4]
+%9 = put(%8, %3, shape=(1, 1), strides=(4, 1), offset=3, rest='unread') : float32[3, 4]
 return %9
 
 # one that is read elsewhere, too, stays

@@ -90,8 +90,7 @@ class Nest:
         self.saved = {word.value: n for n, word in enumerate(kernel.words) if word.kind == "scratch"}
         self.saved_in: dict[int, int] = {}  # saved value -> the pass that stored it
         # Measured: pooling forward 2.3 to 0.6 ms, a CNN step 44 to 25 ms, a convolution with steps of two 69 to 37 ms.
-        unrolled = {**kernel.unrolled, **blocks} if self.folded is None else kernel.unrolled
-        self.unrolled = {axis: unrolled[axis] for axis in sorted(unrolled)}
+        self.unrolled = dict(sorted({**kernel.unrolled, **(blocks if self.folded is None else {})}.items()))
         self.kept_unrolled = [axis for axis in self.unrolled if not kernel.axes[axis][1]]
         self.block_start: dict[int, ir.Value] = {}  # axis of a block -> its first position
         self.point: dict[int, int] = {}  # unrolled axis -> its present index

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from genesis.codegen.cpu.moved_halves import without_conversions
 from genesis.lower.kernel import REDUCTIONS, Kernel, of_code
+from genesis.ops.registry import PRIMITIVES
 from genesis.runtime.machine_code import target
 from genesis.runtime.system import IS_ARM
 
@@ -111,7 +112,6 @@ MOST_STORES = 3  # of a kernel with two registers per value: more stores give pa
 # and 692; seven 310, 349 and 657.
 SIZES = (1, 2, 3, 4, 6, 7)
 LEAST_VECTOR = 16  # bytes
-_BY_LANE = {*REDUCTIONS, "scan", "scatter", "load_at", "index", "uniform", "normal"}  # by all lanes, or by their numbers
 READ = 0.8  # the cost of reading a vector, in vector multiplications
 
 
@@ -278,18 +278,24 @@ def _folded(kernel: Kernel, extents: Sequence[int]) -> dict[int, int]:
     """
     # Zen 4, one thread, forward and with both gradients, ms: 64 images of 32 channels of 16 x 16 to 64 3.4 and 10.5, so 2.6 and
     # 7.7; 32 of 128 to 128 11.5 and 27.3, so 9.8 and 21.5.
-    axis, accesses = next(reversed(kernel.outer), None), [i.access for i in kernel.instructions if i.access is not None]
-    if axis is None or not spreads_lanes(kernel) or not {i.name for i in kernel.instructions}.isdisjoint(_BY_LANE):
+    axis, lane = next(reversed(kernel.outer), None), kernel.lane
+    if axis is None or lane is None or not spreads_lanes(kernel) or not _is_elementwise(kernel) or not extents[lane]:
         return {}
-    lanes = extents[kernel.lane]  # type: ignore[index]
-    rows, rest = divmod(width_of(kernel), lanes)
-    if rest or rows == 1 or extents[axis] % rows:
+    rows, rest = divmod(width_of(kernel), extents[lane])
+    if rest or rows < 2 or extents[axis] % rows:
         return {}
-    for along, across in ((access.strides[kernel.lane], access.strides[axis]) for access in accesses):  # type: ignore[index]
-        distance = across if isinstance(across, int) else kernel.words[int(across[1:])].value
-        if not isinstance(along, int) or along < 0 or (along < 2 and distance != along * lanes):
+    accesses = [i.access for i in kernel.instructions if i.access is not None]
+    for along, distance in ((access.strides[lane], kernel.strides(access)[axis]) for access in accesses):
+        if not isinstance(along, int) or along < 0 or (along < 2 and distance != along * extents[lane]):
             return {}
-    return {axis: rows}
+    return {axis: int(rows)}
+
+
+@of_code
+def _is_elementwise(kernel: Kernel) -> bool:
+    """Whether each element is computed of elements of values in memory and of numbers alone."""
+    names = {i.name for i in kernel.instructions}.difference(("load", "store", "word"))
+    return all(name in PRIMITIVES and PRIMITIVES[name].kind == "elementwise" for name in names)
 
 
 def name_of(kernel: Kernel, blocks: Mapping[int, int]) -> str:
