@@ -66,11 +66,10 @@ define internal i1 @is_owned(ptr %objects, ptr %tensor, ptr %root, ptr %array, p
   %most = add i32 %least, 1
   %value has base root, detached false, versions none else ret i1 false
   %is.part = call i1 @is_sole(ptr %objects, ptr %source, i32 2, i32 %most)
-  unless %is.part: ret i1 false else %part
+  unless %is.part: ret i1 false
 part:
   br label %count
 apart:
-  br label %count
 count:
   %arrays = phi i32 [ %least, %apart ], [ %most, %part ]
   %is.own = call i1 @is_sole(ptr %objects, ptr %array, i32 2, i32 %arrays)
@@ -97,8 +96,7 @@ define internal ptr @source_for(ptr %objects, ptr %value, ptr %node, i1 %is.copy
   %is.alike = call i1 @is_alike(ptr %objects, ptr %node, ptr %source.node)
   %may.differ = xor i1 %is.copy, true
   %fits = or i1 %is.alike, %may.differ
-  %is.known = icmp ne ptr %memory, %none
-  if ptr %source.dtype == %dtype and ptr %is.derived == %false and %fits and %is.known: ret ptr %source
+  if ptr %source.dtype == %dtype and ptr %is.derived == %false and %fits and ptr %memory != %none: ret ptr %source
   ret ptr null dropping %source
 }
 
@@ -228,12 +226,10 @@ define internal i32 @written(
     ptr %objects, ptr %tensor, ptr %root, ptr %array, ptr %at, ptr %value, ptr %how, ptr %source, i1 %is.copy) {
   %present = call ptr @present_array(ptr %objects, ptr %tensor)
   drop %present
-  %is.draw = icmp eq ptr %how, %draw.name
-  %is.whole = or i1 %is.copy, %is.draw
   if ptr %present != %array or ptr %value == %none: ret i32 1
-  unless %is.whole: %part
+  unless %is.copy or ptr %how == %draw.name: %part
   %unfilled = call i32 @fill(ptr %objects, ptr %tensor, ptr %root, ptr %array, ptr %at, ptr %value, ptr %how, ptr %source)
-  if i32 %unfilled == 0 or %is.draw: ret i32 %unfilled
+  if i32 %unfilled == 0 or ptr %how == %draw.name: ret i32 %unfilled
 part:
   %unput = call i32 @put(ptr %objects, ptr %tensor, ptr %root, ptr %array, ptr %at, ptr %value, ptr %how, ptr %source)
   ret i32 %unput
@@ -249,16 +245,15 @@ define internal i32 @counted(
   %root = select i1 %is.root, ptr %tensor, ptr %base
   %missed = call i32 @written(
     ptr %objects, ptr %tensor, ptr %root, ptr %array, ptr %at, ptr %what, ptr %how, ptr %source, i1 %is.copy)
-  drop %what, %base
-  if i32 %missed != 0: ret i32 %missed
+  drop %what
+  if i32 %missed != 0: ret i32 %missed dropping %base
   %changes = call ptr @PyObject_GetAttr(ptr %root, ptr %changes.name)
   drop %changes
-  %more = call ptr @PyNumber_Add(ptr %changes, ptr %number.one) else ret i32 -1
+  %more = call ptr @PyNumber_Add(ptr %changes, ptr %number.one) else ret i32 -1 dropping %base
   %uncounted = set changes more of %root
   %unseen = set seen more of %tensor
-  drop %more
   %undone = or i32 %uncounted, %unseen
-  ret i32 %undone
+  ret i32 %undone dropping %more, %base
 }
 
 ; Set what an index refers to, draw into all of a tensor, or combine that with a value: in memory that it alone owns. Python
@@ -277,14 +272,12 @@ define internal ptr @write(ptr %objects, ptr %given) {
   if ptr %memory == %none: %other
   get %strides = Memory.strides of %memory
   if ptr %strides != %none: %other
-  if ptr %value.class == %tensor.class: %tensors else %numbers
+given.value:
+  if ptr %value.class != %tensor.class: %place
 tensors:
-  %found = call ptr @source_for(ptr %objects, ptr %value, ptr %node, i1 %is.copy)
-  if ptr %found == null: %other else %place
-numbers:
-  br label %place
+  %found = call ptr @source_for(ptr %objects, ptr %value, ptr %node, i1 %is.copy) else %other
 place:
-  %source = phi ptr [ null, %numbers ], [ %found, %tensors ]
+  %source = phi ptr [ null, %given.value ], [ %found, %tensors ]
   %at = call ptr @place_for(ptr %objects, ptr %array, ptr %index, ptr %how) else ret ptr null dropping %array, %source
   %missed = call i32 @counted(
     ptr %objects, ptr %tensor, ptr %array, ptr %at, ptr %value, ptr %how, ptr %source, i1 %is.copy)
