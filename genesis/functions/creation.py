@@ -98,37 +98,47 @@ def _full(
     return result.requires_grad_() if requires_grad else result
 
 
-def _of_number(name: str, number: float, doc: str) -> Callable[..., Tensor]:
-    """The function NAME of a shape, which makes tensors of one number."""
-
-    def made(
-        *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
-        requires_grad: bool = False, **options: Unpack[LayoutOptions],
-    ) -> Tensor:
-        shape = as_shape(name, extents if size is None else (size,))
-        return _full(shape, number, dtype or get_default_dtype(), device, requires_grad, options)
-
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = doc
-    return takes_out(made)
-
-
-zeros = _of_number("zeros", 0, """Zeros, by default in the default float dtype.
+@takes_out
+def zeros(
+    *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
+) -> Tensor:
+    """Zeros, by default in the default float dtype.
 
     >>> genesis.zeros(2, 3)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
-    """)
-ones = _of_number("ones", 1, """Ones, by default in the default float dtype.
+    """
+    shape = as_shape("zeros", extents if size is None else (size,))
+    return _full(shape, 0, dtype or get_default_dtype(), device, requires_grad, options)
+
+
+@takes_out
+def ones(
+    *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
+) -> Tensor:
+    """Ones, by default in the default float dtype.
 
     >>> genesis.ones(2)
     tensor([1., 1.])
-    """)
-empty = _of_number("empty", 0, """An uninitialized tensor; it happens to contain zeros.
+    """
+    shape = as_shape("ones", extents if size is None else (size,))
+    return _full(shape, 1, dtype or get_default_dtype(), device, requires_grad, options)
+
+
+@takes_out
+def empty(
+    *extents: Extents, size: Extents | None = None, dtype: DType | None = None, device: DeviceLike = None,
+    requires_grad: bool = False, **options: Unpack[LayoutOptions],
+) -> Tensor:
+    """An uninitialized tensor; it happens to contain zeros.
 
     >>> genesis.empty(2, 3).shape
     (2, 3)
-    """)
+    """
+    shape = as_shape("empty", extents if size is None else (size,))
+    return _full(shape, 0, dtype or get_default_dtype(), device, requires_grad, options)
 
 
 @routed_function

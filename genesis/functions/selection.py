@@ -193,7 +193,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     tensor([2., 0., 0.])
     """
     refuse_number("index_add", alpha, input.dtype)
-    return _along("index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
+    factor = alpha if input.dtype.category > 1 else int(alpha)
+    return _along("index_add", input, dim, index, source if factor == 1 else source * factor, True)
 
 
 @overridable_method

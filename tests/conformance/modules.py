@@ -99,7 +99,11 @@ def cases(entry, dtype=torch.float32, grad=False, limit=None):
             with torch.no_grad():
                 theirs(*given.forward_input.args, **given.forward_input.kwargs)
         ours.load_state_dict(converted(dict(theirs.state_dict())))
-        yield Case(theirs, ours, given.forward_input.args, given.forward_input.kwargs)
+        case = Case(theirs, ours, given.forward_input.args, given.forward_input.kwargs)
+        if info.is_lazy:
+            args, kwargs = case.own_inputs()
+            ours(*args, **kwargs)
+        yield case
 
 
 def _compared(entry, case, theirs=None, ours=None):

@@ -40,14 +40,16 @@ def test_a_lazy_layer_becomes_one_by_its_first_input_and_keeps_its_parameters():
     assert layer[1].bias.tolist() != before
 
 
-@pytest.mark.parametrize(("lazy", "made"), [
-    (lambda: nn.LazyConv2d(4, 3, groups=2), lambda: nn.Conv2d(6, 4, 3, groups=2)),
-    (lambda: nn.LazyConvTranspose1d(4, 3), lambda: nn.ConvTranspose1d(6, 4, 3)),
-    (lambda: nn.LazyInstanceNorm2d(), lambda: nn.InstanceNorm2d(6, affine=True, track_running_stats=True)),
+@pytest.mark.parametrize(("lazy", "made", "extents"), [
+    (lambda: nn.LazyConv2d(4, 3, groups=2), lambda: nn.Conv2d(6, 4, 3, groups=2), (5, 5)),
+    (lambda: nn.LazyConvTranspose1d(4, 3), lambda: nn.ConvTranspose1d(6, 4, 3), (5,)),
+    (lambda: nn.LazyInstanceNorm2d(), lambda: nn.InstanceNorm2d(6, affine=True, track_running_stats=True), (5, 5)),
 ])
-def test_a_lazy_layer_becomes_what_it_loads(lazy, made):
+def test_a_lazy_layer_becomes_what_it_loads_when_it_is_called(lazy, made, extents):
     layer, source = lazy(), made()
     layer.load_state_dict(source.state_dict())
+    assert type(layer).__name__ == f"Lazy{type(source).__name__}" and not layer.has_uninitialized_params()
+    layer(genesis.zeros(1, 6, *extents))
     assert repr(layer) == repr(source)
     assert all((a == b).all() for a, b in zip(layer.parameters(), source.parameters(), strict=True))
 
