@@ -67,10 +67,11 @@ def _extremum_grad(g: Value, y: Value, x: Value) -> Value:
         at = reduce_value("argmax", x, y.node.attrs["axes"], True, narrow)
         return where(iota(x.graph, x.shape[-1], narrow) == at, _spread_like(g, y, x), 0)
     at = x == _spread_like(y, y, x)
-    if y.node.numel == 1:  # of all elements; as in PyTorch, NaN shares it then, and makes a row's gradient NaN (0 / 0) else
+    axes = y.node.attrs["axes"]
+    if len(axes) == x.ndim:  # as in PyTorch, NaN shares it here, and makes a row's gradient NaN (0 / 0)
         at = at | (x != x)
     at = cast(at, g.dtype)
-    return at * _spread_like(g / reduce_value("sum", at, y.node.attrs["axes"]), y, x)
+    return at * _spread_like(g / reduce_value("sum", at, axes), y, x)
 
 
 def first_greatest(rows: Value) -> Value:

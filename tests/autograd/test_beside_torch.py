@@ -1,5 +1,6 @@
 """Programs whose gradients, memory and refusals are torch's."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -54,6 +55,17 @@ def test_the_gradient_of_an_extremum_is_shared_by_all_that_attain_it(name, value
         getattr(lib, name)(x).backward()
         found.append(x.grad.tolist())
     assert found[0] == pytest.approx(found[1])
+
+
+@pytest.mark.parametrize("dim", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("values", [[[1.0, NAN, 3.0]], [[1.0], [NAN]], [[1.0, NAN, 3.0], [1.0, 2.0, 2.0]]])
+def test_the_gradient_of_a_row_with_nan_is_nan_however_many_rows_there_are(values, dim):
+    found = []
+    for lib in BOTH:
+        x = lib.tensor(values, requires_grad=True)
+        lib.amax(x, dim).sum().backward()
+        found.append(x.grad.tolist())
+    np.testing.assert_allclose(*found)
 
 
 def test_a_view_that_retains_its_gradient_does_so_after_writes():
